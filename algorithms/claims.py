@@ -1,4 +1,4 @@
-"""Vocabulary of statuses, claims and reasons for stopping, without arrays."""
+"""Names of statuses, claims and reasons for stopping; no arrays."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,16 +15,16 @@ Reason = Literal[
     "exhausted",
     "all-dropped",
 ]
-"""Reason why a selector stopped, or that it did not:
+"""Reason why a selector stopped, or "running":
 
-* running: it needs more outcomes.
+* running: the selector needs more outcomes.
 * confident: the best arm is known at the requested error probability.
 * certified: the tests are over, and at least one arm is certified.
 * passed: the tests are over, and at least one arm passed, by a rule that proves nothing.
 * none-certified: the tests are over, and no arm is certified; their risks are not necessarily high.
 * budget: the budget is spent and the question is open.
 * exhausted: no pair is left to propose.
-* all-dropped: every arm has too many unscored pairs to be judged, so there is no best.
+* all-dropped: every arm has too many unscored pairs to be judged, so there is no best arm.
 """
 
 ArmStatus = Literal[
@@ -52,19 +52,19 @@ ArmStatus = Literal[
 
 * active: still in question.
 * best: shown to be the best of the arms that were not dropped; at most one arm.
-* top: shown to be one of the m best of the arms that were not dropped, when looking for m.
-* tied: fully scored, and its mean is the highest, or within epsilon of the highest, like that of other arms;
-  when looking for the m best, its mean equals that of the last of them and of an arm outside them.
+* top: when looking for the m best arms: shown to be one of the m best that were not dropped.
+* tied: fully scored; its mean is the highest or within epsilon of the highest, and other arms are too.
+  When looking for the m best: its mean equals that of the last of them and that of an arm outside them.
 * chosen: the cheapest arm shown to be within epsilon of the best, if it is not the best itself.
 * eliminated: shown not to be the best, or not to be one of the m best.
 * not-better: shown only to be no better than the best, or any of the m best, by more than epsilon; it can be
   worse or equally good. With constraints: no better by more than epsilon, or not feasible.
 * infeasible: it cannot meet a constraint, for any values of the missing scores.
-* unfit: shown not to be the best of the feasible arms, by bets that it misses a constraint; that it does is
-  not shown of each such arm individually.
-* certified: shown to keep its risk below the limit.
-* passed: a mean of its losses is at most the limit; nothing is shown of its risk.
-* refuted: shown to have a risk above the limit.
+* unfit: shown not to be the best of the feasible arms, by bets that it misses a constraint. A violation of
+  the constraint is not shown for each such arm individually.
+* certified: its risk is shown to be below the limit.
+* passed: a mean of its losses is at most the limit; nothing is shown about its risk.
+* refuted: its risk is shown to be above the limit.
 * untested: its test did not begin, because an earlier one in the order ended the testing.
 * baseline: the arm that the others are compared with; nothing is tested about it.
 * no-worse: shown not to be below the baseline by more than epsilon.
@@ -96,7 +96,7 @@ Assumption = Literal[
 * unseen-labels: no part of the problem was chosen after seeing earlier outcomes on the same labels.
 * unseen-draws: no arm was changed after seeing earlier outcomes on the same draws.
 * random-prompts: the prompts so far were drawn at random from the target population.
-* planned-additions: how often arms were added does not depend on the outcomes; which ones can.
+* planned-additions: how often arms were added does not depend on the outcomes; which arms were added can.
 """
 
 
@@ -110,22 +110,25 @@ Raise = Literal["dropped", "added"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Claim about an answer: none yet, exact, proven up to a stated error, or a heuristic."""
+    """Claim about an answer: none yet, exact, proven up to an error, or heuristic."""
 
     kind: ClaimKind = "none"
     delta: float | None = None
-    """Upper bound of the probability that the answer is wrong, dropped and added arms included; None unless
-    proven. Can exceed the requested delta."""
+    """Upper bound of the probability that the answer is wrong.
+    Includes the effect of dropped and added arms. None unless the claim is proven. It can exceed the
+    requested delta."""
     raised_by: tuple[Raise, ...] = ()
-    """Causes that raised `delta` above the requested value; empty if `delta` was not raised."""
+    """Causes that raised `delta` above the requested value.
+    Empty if `delta` is the requested value."""
     assumptions: tuple[Assumption, ...] = ()
     """Assumptions that the claim requires, in addition to Winnow's own sampling."""
     refuted: tuple[Assumption, ...] = ()
-    """Assumptions that the method made until the outcomes refuted them; no statement requires them."""
+    """Assumptions that the method made until the outcomes refuted them.
+    No statement depends on them."""
 
     def __post_init__(self) -> None:
         if (self.delta is not None) != (self.kind == "proven"):
-            raise InvalidParameter("delta", self.delta, "given where the claim is proven, and only there")
+            raise InvalidParameter("delta", self.delta, "a number for a proven claim and None for any other")
 
 
 NOTHING_CLAIMED = Claim()

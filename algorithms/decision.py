@@ -1,4 +1,7 @@
-"""Decision of a selector: the best arm, estimates, statuses, reason for stopping, and claim."""
+"""Decision of a selector.
+
+It has the best arm, estimates, statuses, reason for stopping, and claim.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -16,8 +19,8 @@ class Differences:
     against: int
     """The arm that all others are compared with."""
     delta: float
-    """Upper bound of the probability that any of the intervals is ever wrong; not the stopping rule's
-    error."""
+    """Upper bound of the probability that any of these intervals is ever wrong.
+    It is separate from the error probability of the stopping rule."""
     estimates: FloatArray
     """Shape (K,), in [-1, 1]; NaN if unknown, and for `against` itself."""
     lower: FloatArray
@@ -40,31 +43,37 @@ class Differences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excess:
-    """Proof that no other arm, of those not dropped, is better than one arm by more than a margin.
+    """Proof that no other arm is better than one arm by more than a margin.
 
-    It says nothing of how much worse the others are.
+    Dropped arms are excluded. The proof does not show how much worse the others are.
     """
 
     over: int
-    """The arm; with m best arms to find, the last of them, and the others are those outside them."""
+    """The arm.
+    When looking for the m best arms: the last of the m, compared with the arms outside them."""
     most: float
-    """In [0, 1), the margin: rounded up, and the least that was proven so far for these arms."""
+    """The margin, in [0, 1).
+    Rounded up; the smallest that was proven so far for these arms."""
     delta: float
     """Upper bound of the probability that any such statement is ever wrong."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Bets:
-    """Results of bets against each arm, and when they eliminated the arm."""
+    """Wealth of the bets against each arm, and when they eliminated it."""
 
     wealths: FloatArray
-    """Shape (K,), for a stake of 1; before any test this can be only the part that a race has won."""
+    """Shape (K,), for a stake of 1.
+    Before any test this can be only the part that a race has won."""
     levels: FloatArray
-    """Shape (K,), wealth at which each arm is eliminated; infinite if nothing can be proven."""
+    """Shape (K,), wealth at which each arm is eliminated.
+    Infinite if no elimination can be proven."""
     out_in_round: IntArray
-    """Shape (K,), batch, counted from 0, after which each arm was eliminated; -1 if it is not."""
+    """Shape (K,), batch, counted from 0, after which each arm was eliminated.
+    -1 if it is not."""
     out_at: IntArray
-    """Shape (K,), number of pairs of all arms observed by then; -1 if the arm is not eliminated."""
+    """Shape (K,), number of pairs of all arms observed by then.
+    -1 if the arm is not eliminated."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Bets) and all(
@@ -74,12 +83,16 @@ class Bets:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Decision:
-    """Decision of a selector after the observed outcomes; equal if all fields are, bit for bit."""
+    """Decision of a selector after the observed outcomes.
+
+    Equal if all fields are equal, bit for bit.
+    """
 
     best: int | None
-    """Arm to recommend; None before any score, or if no arm can be judged."""
+    """Arm to recommend; None before the first score, or if no arm can be judged."""
     estimates: FloatArray
-    """Shape (K,), estimates of the quantities that the intervals cover, inside them; NaN if unknown."""
+    """Shape (K,), estimates of the quantities that the intervals cover, inside them.
+    NaN if unknown."""
     lower: FloatArray
     """Shape (K,), lower ends of the intervals; NaN if the method has none."""
     upper: FloatArray
@@ -91,16 +104,19 @@ class Decision:
     reason: Reason
     """Reason for stopping, or "running"."""
     claim: Claim = NOTHING_CLAIMED
-    """Claim about `best` and `status`."""
+    """What is claimed about `best` and `status`."""
     ranking: FloatArray | None = None
-    """Shape (K,), score by which the method ranks arms, if not `estimates`; NaN if unknown. It serves to find
-    the best arm early, can lie outside the intervals, and must not be shown as an estimate."""
+    """Shape (K,), score by which the method ranks arms; NaN if unknown.
+    None if it ranks by `estimates`. The score helps to find the best arm early, can lie outside the
+    intervals, and must not be shown as an estimate."""
     differences: Differences | None = None
-    """Differences of the others from one arm, the baseline or `best`, if the method has them."""
+    """Differences of the other arms from one arm, the baseline or `best`.
+    None if the method has no differences."""
     bets: Bets | None = None
-    """Bets against each arm, if the method eliminates arms by bets."""
+    """Bets against each arm; None if the method does not eliminate arms by bets."""
     excess: Excess | None = None
-    """Upper bound on how much better another arm can be, if the method proves one."""
+    """Upper bound on how much better another arm can be.
+    None if the method proves no bound."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -118,7 +134,10 @@ class Decision:
 
     @property
     def ranked_by(self) -> FloatArray:
-        """Shape (K,), values that order the arms: `ranking`, or `estimates` without one."""
+        """Shape (K,), values that order the arms.
+
+        `ranking`, or `estimates` if there is no ranking.
+        """
         return self.estimates if self.ranking is None else self.ranking
 
     @property

@@ -10,14 +10,14 @@
     - PairOutsideGrid     an arm or an example that does not exist
     - ArmAgainstItself    a duel of an arm with itself
     - PairRepeated        the same pair twice in one batch
-    - PairAlreadyTold     a pair with a known outcome
-    - ToldOutOfOrder      a batch before an earlier one in flight, or a part of a batch
+    - PairAlreadyTold     a pair that was observed before
+    - ToldOutOfOrder      a batch observed before an earlier one in flight, or only a part of a batch
     - OutcomeOutOfRange   an outcome that is neither in range nor NaN
     - UnusableContexts    invalid contexts of prompts (tell and ask)
     - PromptTaken         a prompt that was already proposed or observed    (ask)
     - ArmRemoved          a pair of an arm that was removed
   - NoArmToRemove         the arm does not exist, is removed already or is the last one
-  - ImpossibleState       the findings on an arm contradict each other     (a fault: report it)
+  - ImpossibleState       results about one arm contradict each other      (a bug: report it)
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class AlgorithmError(Exception):
     """Base class of all exceptions of the algorithms."""
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that a notebook shows in place of a traceback."""
+        """The lines that a notebook shows instead of a traceback."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -77,7 +77,7 @@ class InvalidParameter(AlgorithmError):
 
 
 class RefusedTell(AlgorithmError):
-    """Invalid outcomes; the selector is unchanged."""
+    """The batch or its outcomes are invalid; the selector is unchanged."""
 
 
 class MalformedBatch(RefusedTell):
@@ -120,7 +120,7 @@ class PairRepeated(RefusedTell):
 
 
 class PairAlreadyTold(RefusedTell):
-    """A pair with a known outcome."""
+    """A pair that was observed before."""
 
     def __init__(self, arm: int | tuple[int, int], example: int) -> None:
         super().__init__(f"{_the_pair(arm, example)} was already observed")
@@ -129,26 +129,32 @@ class PairAlreadyTold(RefusedTell):
 
 
 class ToldOutOfOrder(RefusedTell):
-    """A batch observed before an earlier one in flight, or a part of a batch in flight.
+    """A batch observed before an earlier one in flight, or only a part of a batch.
 
-    Pairs are an arm, or both arms of a duel, and an example.
+    Attributes:
+        pair: The refused pair: an arm, or both arms of a duel, then the example.
+        first: First pair of the batch that must be observed next, in the same form.
     """
 
     def __init__(self, pair: tuple[int, ...], first: tuple[int, ...]) -> None:
         super().__init__(
-            f"{_named(pair)} cannot be told in this batch: the next batch to tell starts"
-            f" with {_named(first)}; tell the batches in flight whole and in the order they were proposed"
+            f"{_pair_text(pair)} is in flight, but not in this batch: the next batch to tell starts"
+            f" with {_pair_text(first)}; tell whole batches, in the order in which they were proposed"
         )
         self.pair = pair
         self.first = first
 
 
 ROUNDING = 1e-9
-"""Relative tolerance within which a score outside its range, due to rounding, is set to the bound."""
+"""Relative tolerance within which a score outside its range is set to the bound.
+Such scores are due to rounding."""
 
 
 def at_bound(value: float, low: float = 0.0, high: float = 1.0) -> float:
-    """Return the bound if a value is at most `ROUNDING` times the range's length outside; else the value."""
+    """Return the nearest bound for a value at most `ROUNDING` times the range outside.
+
+    Else the value.
+    """
     slack = ROUNDING * (high - low)
     if low - slack <= value < low:
         return low
@@ -179,7 +185,10 @@ class UnusableContexts(RefusedTell):
 
 
 class PromptTaken(RefusedTell):
-    """A prompt that was already proposed or observed; a repeated prompt needs a separate index."""
+    """A prompt that was already proposed or observed.
+
+    Give a repeated prompt an index of its own.
+    """
 
     def __init__(self, example: int) -> None:
         super().__init__(f"prompt {example} was already proposed or observed: give each prompt its own index")
@@ -191,8 +200,8 @@ class ArmRemoved(RefusedTell):
 
     def __init__(self, arm: int, example: int) -> None:
         super().__init__(
-            f"pair (arm {arm}, example {example}) cannot be told: arm {arm} was removed;"
-            " tell the rest of the batch without it"
+            f"pair (arm {arm}, example {example}) is refused because arm {arm} was removed:"
+            " tell the batch without this arm's pairs"
         )
         self.arm = arm
         self.example = example
@@ -208,17 +217,17 @@ class NoArmToRemove(AlgorithmError):
 
 
 class ImpossibleState(AlgorithmError):
-    """The findings on an arm contradict each other."""
+    """Results about one arm contradict each other."""
 
     def __init__(self, arm: int, difference: str) -> None:
         super().__init__(
-            f"arm {arm} is in an impossible state: {difference}; no answer is given: report this as a fault"
+            f"contradictory results for arm {arm}: {difference}; there is no answer: report this as a bug"
         )
         self.arm = arm
         self.difference = difference
 
 
-def _named(pair: tuple[int, ...]) -> str:
+def _pair_text(pair: tuple[int, ...]) -> str:
     *arms, example = pair
     which = f"arm {arms[0]}" if len(arms) == 1 else f"arms {arms[0]} and {arms[1]}"
     return f"pair ({which}, example {example})"
@@ -236,7 +245,11 @@ def _the_pair(arm: int | tuple[int, int], example: int) -> str:
 
 
 def check_parameters(*rows: tuple[str, object, bool, str]) -> None:
-    """Raise `InvalidParameter` for the first of some (name, value, whether it is valid, requirement)."""
+    """Raise `InvalidParameter` for the first row that is not valid.
+
+    Args:
+        rows: Name, value, whether the value is valid, and the requirement in words.
+    """
     for name, value, is_valid, requirement in rows:
         if not is_valid:
             raise InvalidParameter(name, value, requirement)

@@ -1,11 +1,11 @@
-"""Gate: which arms are no worse than a baseline by more than epsilon, which are better, which are worse.
+"""Gate: which arms are no worse, better or worse than a baseline.
 
-It pairs the scores of an arm and of the baseline on each random example and bets on their differences.
-docs/how-a-gate-decides.md has the proof.
+"No worse" means not below the baseline by more than epsilon. It pairs the scores of an arm and of the
+baseline on each random example and bets on their differences. docs/how-a-gate-decides.md has the proof.
 
-Letters: d the mean over all N examples of an arm's score less the baseline's, in [-1, 1]; y = (1 + d) / 2 the
-same in [0, 1], as `confidence_sequences` bets on it; s = delta / (K - 1) the error probability of each of the
-K - 1 arms.
+Letters: d is the mean, over all N examples, of an arm's score minus the baseline's, in [-1, 1].
+y = (1 + d) / 2 is the same in [0, 1]; `confidence_sequences` bets on y. s = delta / (K - 1) is the error
+probability of each of the K - 1 arms.
 """
 
 from collections import defaultdict
@@ -33,16 +33,20 @@ Pair = tuple[float, float]
 
 
 class Pairs:
-    """Keep scores until the other one of their pair is observed."""
+    """Hold scores until the other score of their pair is observed."""
 
     def __init__(self, baseline: int) -> None:
         self._baseline = baseline
         self._of_baseline: dict[int, float] = {}  # by example
-        # by example, until the baseline is observed on it
+        # by example: scores of other arms, until the baseline is observed on the example
         self._waiting: dict[int, list[tuple[int, float]]] = {}
 
     def tell(self, batch: Batch, scores: FloatArray) -> dict[int, FloatArray]:
-        """Absorb scores, shape (B,), NaN if unscored.
+        """Observe scores and return the pairs that they complete.
+
+        Args:
+            batch: B pairs of an arm and an example.
+            scores: Shape (B,), NaN if unscored.
 
         Returns:
             The pairs that are now complete, by arm, shape (P, 2), in the order of completion: the arm's
@@ -65,7 +69,7 @@ class Pairs:
 ALL = slice(None)
 
 Until = Literal["no-worse", "better"]
-"""Goal for an arm: show that it is no worse, or show in addition whether it is better."""
+"""Goal for an arm: show that it is no worse, or also show whether it is better."""
 
 
 class Evidence:
@@ -73,9 +77,9 @@ class Evidence:
 
     Three properties of an arm can be shown, each by a wealth that starts at 1:
 
-    * no worse, d >= -epsilon: betting against d < -epsilon made 1 / s.
-    * better, d > 0: the same bets, evaluated against d <= 0, made 2 / s.
-    * worse, d < -epsilon: betting against d >= -epsilon made 2 / s.
+    * no worse, d >= -epsilon: the bets against d < -epsilon reach 1 / s.
+    * better, d > 0: the same bets, evaluated against d <= 0, reach 2 / s.
+    * worse, d < -epsilon: the bets against d >= -epsilon reach 2 / s.
 
     The probability that any property shown of any arm is ever wrong is at most delta. A missing score takes
     its worst value for the property, so this holds for any true values. docs/how-a-gate-decides.md has the
@@ -93,8 +97,8 @@ class Evidence:
         self._share = self._delta / (config.n_arms - 1)
         sizes = (config.n_arms, config.n_examples)
         epsilon = config.epsilon
-        # On the scale [0, 1], a difference of -epsilon is (1 - epsilon) / 2, and one minus that for the
-        # mirrored bets.
+        # On the scale [0, 1], a difference of -epsilon is (1 - epsilon) / 2; for the mirrored bets it is
+        # 1 minus this value.
         self._up = Wealth(*sizes, self._share, np.array([(1.0 - epsilon) / 2.0, 0.5]))
         self._down = Wealth(*sizes, self._share / 2.0, np.array([(1.0 + epsilon) / 2.0, 0.5]))
         self.is_no_worse = np.zeros(config.n_arms, dtype=np.bool_)
@@ -103,7 +107,7 @@ class Evidence:
         """Shape (K,), arms whose d is above 0; each is also no worse."""
         self.is_worse = np.zeros(config.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is below -epsilon."""
-        # (K,) where showing d > 0 is hopeless; no statement depends on it
+        # (K,) arms for which it is unlikely that d > 0 can be shown; no statement depends on it
         self._seems_not_better = np.zeros(config.n_arms, dtype=np.bool_)
         self._intervals: FinitePopulationIntervals | None = None
         if config.intervals:
@@ -111,12 +115,19 @@ class Evidence:
 
     @property
     def is_settled(self) -> BoolArray:
-        """Arms that need no further pairs: better, worse, or no worse if that is enough, shape (K,)."""
+        """Arms that need no further pairs, shape (K,).
+
+        They are better, worse, or no worse if that is enough.
+        """
         no_worse_is_enough = self._seems_not_better | (self._until == "no-worse")
         return self.is_better | self.is_worse | (self.is_no_worse & no_worse_is_enough)
 
     def tell(self, pairs: Mapping[int, FloatArray]) -> None:
-        """Bet on pairs of scores, by arm, shape (P, 2) each; see `Pairs.tell`."""
+        """Bet on completed pairs of scores.
+
+        Args:
+            pairs: By arm, shape (P, 2) each; see `Pairs.tell`.
+        """
         for arm, scores in pairs.items():
             if self._intervals is not None:
                 middle = (1.0 + scores[:, 0] - scores[:, 1]) / 2.0
@@ -154,7 +165,7 @@ class Evidence:
         is_no_worse = is_better or no_worse >= 1.0 / self._share
         if not self.is_no_worse[arm]:
             is_worse = worse >= 2.0 / self._share
-            if is_no_worse and is_worse:  # a contradiction: nothing is concluded
+            if is_no_worse and is_worse:  # a contradiction: conclude nothing
                 return
             self.is_no_worse[arm], self.is_worse[arm] = is_no_worse, is_worse
         self.is_better[arm] = is_better
@@ -164,14 +175,15 @@ class Evidence:
 class Gate:
     """Decide for every other arm whether it is no worse than the baseline by more than `epsilon`.
 
-    All arms in question and the baseline get the same random examples, and bets are made on the differences
-    of their scores. An arm is settled, and gets no further examples, once it is shown to be no worse or to be
-    worse; an arm that is no worse can be shown to be better by then. It stops when all are settled. The
-    probability that any statement about any arm is wrong is at most `delta`, simultaneously over time;
-    docs/how-a-gate-decides.md has the proof. `best` is the leading arm, without a claim.
+    The baseline and all arms in question get the same random examples, and bets are made on the differences
+    of their scores. An arm is settled once it is shown to be no worse or to be worse, and then gets no
+    further examples. An arm that is no worse may also have been shown to be better by then. The gate stops
+    when all arms are settled. The probability that any statement about any arm is wrong is at most `delta`,
+    simultaneously over time; docs/how-a-gate-decides.md has the proof. `best` is the leading arm, without a
+    claim.
 
     In a round every arm in question gets at least one example, however small `batch_size` is. Without `delta`
-    it states only what is certain, and proposes the whole matrix.
+    the gate states only what is certain, and proposes the whole matrix.
 
     Args:
         config: The problem and the common parameters.
@@ -208,14 +220,14 @@ class Gate:
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN if unscored."""
+        """Observe scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         if self._intervals is not None:
             self._intervals.update(batch.arms, scores)
         self.evidence.tell(self._pairs.tell(batch, scores))
 
     def decision(self) -> Decision:
-        """The decision: the status of every arm against the baseline.
+        """The status of every arm against the baseline, with estimates and claim.
 
         Raises:
             ImpossibleState: If the decision contradicts itself or the scores.
@@ -253,7 +265,7 @@ class Gate:
 
     @property
     def _candidates(self) -> BoolArray:
-        """Arms that can be judged, shape (K,)."""
+        """Arms that are neither dropped nor the baseline, shape (K,)."""
         return self._matrix.active & ~self._is_baseline
 
     @property
@@ -265,11 +277,14 @@ class Gate:
 
     @property
     def _in_question(self) -> BoolArray:
-        """Arms to propose next, shape (K,), including the baseline."""
+        """Arms that the next round evaluates, shape (K,), including the baseline."""
         return (self._candidates if self._config.delta is None else self._open) | self._is_baseline
 
     def _certain(self) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Arms that are no worse, better, worse by the known scores, for any values of the others."""
+        """Arms that are no worse, better, worse for any values of the unknown scores.
+
+        Shape (K,) each.
+        """
         least, most = self._matrix.possible_means
         lowest, highest = least - most[self._baseline], most - least[self._baseline]
         limit, judged = -self._config.epsilon, self._candidates
@@ -280,7 +295,11 @@ class Gate:
         )
 
     def _shown(self) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Arms that are no worse, better, worse, by known scores or bets; known scores take precedence."""
+        """Arms shown to be no worse, better, worse, by the known scores or by bets.
+
+        Shape (K,) each. If the known scores already decide a property for any values of the others, bets
+        cannot overrule them.
+        """
         no_worse, better, worse = self._certain()
         by_bets = self._candidates & ~no_worse & ~worse
         may_be_better = self._candidates & ~worse & ~self._is_not_better()
@@ -291,7 +310,10 @@ class Gate:
         )
 
     def _is_not_better(self) -> BoolArray:
-        """Arms whose mean is not above the baseline's, by the known scores, shape (K,)."""
+        """Arms whose mean is certainly not above the baseline's, shape (K,).
+
+        The known scores show this.
+        """
         least, most = self._matrix.possible_means
         return np.asarray(most - least[self._baseline] <= ROUNDING)
 
@@ -319,7 +341,7 @@ class Gate:
         return "running"
 
     def _room(self) -> int:
-        """Number of pairs that can be proposed; 0 when stopped."""
+        """Number of pairs that can still be proposed; 0 if the gate stopped."""
         if self._reason() != "running":
             return 0
         matrix, budget = self._matrix, self._config.budget
@@ -327,9 +349,10 @@ class Gate:
         return max(0, most - int(matrix.told.sum() + matrix.pending.sum()))
 
     def _left_out(self, arms: IntArray) -> tuple[IntArray, IntArray]:
-        """Pairs whose example was proposed for the baseline but not for the arm, because a budget ended.
+        """Pairs left out for an arm because a budget ended.
 
-        They are proposed before new examples, so that each arm's pairs keep the order of the draws.
+        Their example was proposed for the baseline but not for the arm. They are proposed before new
+        examples, so that each arm's pairs keep the order of the draws.
         """
         matrix, examples = self._matrix, np.arange(self._matrix.n_examples)
         was_asked = ~matrix.is_free(np.array(self._baseline), examples)
@@ -338,7 +361,10 @@ class Gate:
         return arms[rows[first]], columns[first]
 
     def _next_columns(self, arms: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Draw the next examples, all arms on one before the next one."""
+        """Draw the next examples.
+
+        The batch has all arms on one example before the next example.
+        """
         arms = np.concatenate(([self._baseline], arms[arms != self._baseline]))
         size = max(1, self._config.batch_size // len(arms))
         examples = np.repeat(self._matrix.draw(self._baseline, size, rng), len(arms))

@@ -1,16 +1,17 @@
 """Tests and intervals for the mean difference of two arms on new examples.
 
-The examples of the benchmark are independent draws from a population, and so are the score differences of two
-arms on them. But scores determine which examples are scored for both arms, and when a campaign ends. So a
-test at level l combines three tests. By a union bound, its probability of ever being wrong is at most l:
+The benchmark's examples are independent draws from a population, and so are the score differences of two
+arms on them. But which examples are scored for both arms depends on scores, and so does the time when a
+campaign ends. A test at level l therefore combines three tests. By a union bound, its probability of ever
+being wrong is at most l:
 
 * one at level `SHARE_OF_COMPLETE` l, once both arms were evaluated on every example: a sample of fixed size;
 * one at level `SHARE_OF_ORDER` l for each of the two arms, on the first T examples in the order of that arm's
-  draws, on all of which the other arm was evaluated too. The order does not depend on scores; T can, so the
-  test is valid for all T simultaneously. As long as both orders are the same, as in a race, these two are
-  one test at twice the level.
+  draws, on all of which the other arm was evaluated too. The order does not depend on scores. T can depend
+  on them, so the test is valid for all T simultaneously. As long as both orders are the same, as in a race,
+  these two are one test at twice the level.
 
-The page docs/how-new-examples-are-judged.md has the proof.
+docs/how-new-examples-are-judged.md has the proof.
 """
 
 import math
@@ -28,28 +29,32 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 SHARE_OF_COMPLETE = 0.5
 SHARE_OF_ORDER = (1.0 - SHARE_OF_COMPLETE) / 2.0
 
-HALVINGS = 40  # ends are exact to 1e-12, and rounded outward by that
-FIRST_HORIZON, HORIZON_RATIO, N_HORIZONS = 16.0, 4.0, 6  # of bets whose sample size is not fixed
+HALVINGS = 40  # interval ends are exact to 1e-12, and rounded outward by that
+# numbers of draws for which bets are tuned if the sample size is not fixed
+FIRST_HORIZON, HORIZON_RATIO, N_HORIZONS = 16.0, 4.0, 6
 
 
 @dataclass(frozen=True, slots=True)
 class PairedSample:
-    """Score differences of two arms, the first less the second, in [-1, 1]."""
+    """Score differences of two arms, first minus second, in [-1, 1]."""
 
     complete: FloatArray | None
-    """Differences on all examples, in an order that does not depend on scores; None unless both arms were
-    evaluated on every example. Differences without a score are omitted."""
+    """Differences on all examples, in an order that does not depend on scores.
+    Differences without a score are omitted. None unless both arms were evaluated on every example."""
     begins_binary: bool
-    """Whether both scores of the first difference in `complete` are 0 or 1; this selects the test of the
-    other differences."""
+    """Whether both scores of the first difference in `complete` are 0 or 1.
+    This selects the test of the remaining differences."""
     in_order: Sequence[FloatArray] = ()
-    """At most two sequences: for each arm, in the order of its draws, the differences on the examples before
-    the first one on which the other arm was not evaluated."""
+    """At most two sequences of differences, one for each arm.
+    Each is in the order of the arm's draws and ends before the first example on which the other arm was
+    not evaluated."""
     n_common: int = 0
-    """Number of differences at the start of each sequence whose examples both arms drew in the same order."""
+    """Number of differences from examples that both arms drew in the same order.
+    They are at the start of each sequence."""
     sizes: IntArray | None = None
-    """If whole clusters of examples are drawn: number of examples of each cluster. `complete` then contains,
-    for each cluster, the sum of its differences divided by the largest of these numbers."""
+    """Shape (C,), number of examples of each cluster.
+    None unless whole clusters of examples are drawn. `complete` then contains, for each cluster, the sum
+    of its differences divided by the largest size."""
 
     @property
     def mean(self) -> float:
@@ -60,7 +65,10 @@ class PairedSample:
 
     @property
     def largest(self) -> FloatArray:
-        """The largest random sample of differences, of examples or of clusters; empty without any sample."""
+        """The largest random sample of differences, of examples or of clusters.
+
+        Empty without any sample.
+        """
         known = self.in_order if self.complete is None else [self.complete]
         return max(known, key=len, default=np.zeros(0))
 
@@ -71,13 +79,13 @@ class PairedSample:
 
     @property
     def mirrored(self) -> "PairedSample":
-        """The same sample with the arms exchanged."""
+        """The sample with the two arms exchanged."""
         complete = None if self.complete is None else -self.complete
         in_order = [-each for each in self.in_order]
         return replace(self, complete=complete, in_order=in_order)
 
     def levels(self, n: int, level: float) -> FloatArray:
-        """Levels of the test after each of n differences in an order."""
+        """Level of a test after each of n differences in an order, shape (n,)."""
         return np.where(np.arange(n) < self.n_common, 2.0, 1.0) * SHARE_OF_ORDER * level
 
 
@@ -88,9 +96,9 @@ class Row:
     order: IntArray
     """Examples in the order of their draws."""
     scores: FloatArray
-    """Shape (N,), NaN if unscored."""
+    """Shape (N,), NaN if unscored or not drawn."""
     asked: BoolArray
-    """Shape (N,), which examples were drawn."""
+    """Shape (N,), whether each example was drawn."""
 
 
 def paired_sample(first: Row, second: Row, order: IntArray, *, are_drawn: bool) -> PairedSample:
@@ -122,11 +130,11 @@ def paired_sample(first: Row, second: Row, order: IntArray, *, are_drawn: bool) 
 
 
 NOTHING = PairedSample(None, begins_binary=False)
-"""Sample without any score difference."""
+"""A sample without any score difference."""
 
 
 def clustered_sample(differences: FloatArray, cluster_of: IntArray, order: IntArray) -> PairedSample:
-    """The sample of whole clusters of two arms that were evaluated on every example.
+    """Build the sample of whole clusters for two fully evaluated arms.
 
     Args:
         differences: Shape (N,), NaN if unscored.
@@ -145,7 +153,7 @@ def clustered_sample(differences: FloatArray, cluster_of: IntArray, order: IntAr
 def is_higher(sample: PairedSample, level: float) -> bool:
     """Whether the first arm is shown to have the higher mean on new examples.
 
-    If its mean is not the higher one, this is ever true with probability at most `level`.
+    If its mean is not higher, the probability that this is ever true is at most `level`.
     """
     complete = sample.complete
     if complete is not None and len(complete) > 1:
@@ -158,10 +166,11 @@ def is_higher(sample: PairedSample, level: float) -> bool:
 
 
 def sign_test(differences: FloatArray) -> float:
-    """One-sided p-value of McNemar's exact test against "the mean difference is at most 0".
+    """One-sided p-value of McNemar's exact test.
 
-    A gain is a difference of 1, a loss any negative one, and all others are left out. So the test is valid
-    for all differences in [-1, 1], and for 0/1 scores it is McNemar's.
+    The hypothesis is "the mean difference is at most 0". A gain is a difference of 1, a loss is any negative
+    difference, and all others are left out. So the test is valid for all differences in [-1, 1]; for 0/1
+    scores it is McNemar's test.
 
     Source: McNemar (1947), "Note on the sampling error of the difference between correlated proportions or
     percentages", Psychometrika 12(2).
@@ -172,9 +181,9 @@ def sign_test(differences: FloatArray) -> float:
 
 
 def difference_interval(sample: PairedSample, alpha: float) -> tuple[float, float] | None:
-    """Interval for the mean difference, at confidence 1 - alpha, half of alpha for each end.
+    """Interval for the mean difference, at confidence 1 - alpha.
 
-    None if no difference is known that it could be based on.
+    Each end has half of alpha. None if the sample has no difference.
     """
     known = [*sample.in_order] if sample.complete is None else [sample.complete, *sample.in_order]
     if not any(len(each) for each in known):
@@ -184,7 +193,10 @@ def difference_interval(sample: PairedSample, alpha: float) -> tuple[float, floa
 
 
 def _lower_end(sample: PairedSample, level: float) -> float:
-    """Lower end at a level: `is_above` is false for all means above one for which it is false."""
+    """Lower end of the interval at a level, by bisection of `is_above`.
+
+    If `is_above` is false for a mean, it is false for all larger means.
+    """
     low, high = -1.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
@@ -195,8 +207,8 @@ def _lower_end(sample: PairedSample, level: float) -> float:
 def is_above(sample: PairedSample, mean: float, level: float) -> bool:
     """Whether bets show that the mean difference on new examples is above `mean`.
 
-    They use the complete sample if there is one, and the orders of the draws before. If the mean difference
-    is at most `mean`, this is ever true with probability at most `level`.
+    Bets use the complete sample, or the orders of the draws while there is no complete sample. If the mean
+    difference is at most `mean`, the probability that this is ever true is at most `level`.
 
     Args:
         sample: Differences of two arms.
@@ -218,16 +230,20 @@ def _as_scores(differences: FloatArray) -> FloatArray:
 
 
 def _ever_higher(differences: FloatArray, levels: FloatArray) -> bool:
-    """Whether the e-value of the sign test reached 1 / level at any point in the order of the differences.
+    """Whether the e-value of the sign test ever reached 1 / level.
 
-    Only differences other than 0 count: given that they are not 0, their mean has the same sign.
+    It is computed after each difference, in order.
+
+    Args:
+        differences: Shape (n,); zeros are ignored, because the mean of the others has the same sign.
+        levels: Shape (n,), level after each difference.
     """
     counted = differences != 0.0
     gains, wanted = _as_scores(differences[counted]), -np.log(levels[counted])
     won = gains.cumsum()
     counts = np.arange(1, len(won) + 1)
     shares = won / counts
-    # No mixture exceeds the likelihood ratio of the observed share.
+    # No mixture exceeds the likelihood ratio of the observed share: skip places where that is too small.
     most = counts * (xlogy(shares, 2.0 * shares) + xlogy(1.0 - shares, 2.0 * (1.0 - shares)))
     places = np.flatnonzero((shares > 0.5) & (most >= wanted))
     values = _half_mixture().log_value(won[places], (counts - won)[places])
@@ -240,10 +256,10 @@ def _half_mixture() -> HalfMixture:
 
 
 def _ever_above(values: FloatArray, mean: float, levels: FloatArray) -> bool:
-    """Whether the capital of bets on the values in their order ever reached 1 / level.
+    """Whether the capital of bets on the values ever reached 1 / level.
 
-    It is averaged over bet sizes. Each size suits another number of values, and none is derived from the
-    number that there are.
+    The values are in order. The capital is averaged over bet sizes. Each size is tuned for another number of
+    values; none depends on the actual number.
     """
     if len(values) == 0:
         return False
@@ -260,11 +276,13 @@ class BestThere:
     """Which arms could be the best on new examples."""
 
     candidates: tuple[int, ...]
-    """Arms that no other arm is shown to exceed, in ascending order. With probability at least 1 - alpha, an
-    arm with the highest mean is among them."""
+    """Arms that no other arm is shown to exceed, in ascending order.
+
+    With probability at least 1 - alpha, an arm with the highest mean is among them.
+    """
     is_better: bool
-    """Whether exactly one candidate remains and is shown to be better than every other arm. If another arm
-    has a mean at least as high, this is true with probability at most alpha."""
+    """Whether one candidate remains and is shown to be better than all other arms.
+    If another arm has a mean at least as high, the probability that this is true is at most alpha."""
 
 
 def best_there(
@@ -274,7 +292,7 @@ def best_there(
     alpha: float,
     is_higher: Callable[[int, int, float], bool],
 ) -> BestThere:
-    """Exclude every arm that one of `excluders` is shown to exceed.
+    """Exclude every arm that is shown to be worse than one of `excluders`.
 
     Args:
         n_arms: K, at least 2.
@@ -282,7 +300,7 @@ def best_there(
         silent: Arms about which nothing can be shown: they exclude no arm and are never excluded.
         alpha: Error probability of each statement.
         is_higher: For two arms and a level, whether the first arm is shown to have the higher mean on new
-            examples; if its mean is not higher, true with probability at most the level.
+            examples. If its mean is not higher, this must be true with probability at most the level.
     """
     level = alpha / (n_arms - 1)
     spoken = [arm for arm in excluders if arm not in silent]
@@ -298,25 +316,26 @@ def best_there(
 
 
 def least_difference(n_examples: int, n_arms: int, alpha: float, disagreement: float) -> float | None:
-    """Smallest difference of two arms that excludes the worse one as the best on new examples.
+    """Smallest difference that excludes the worse of two arms as the best.
 
-    Both are scored on every example, and their scores are 0 or 1: `is_higher` then is McNemar's exact test,
-    at `SHARE_OF_COMPLETE` of the level alpha / (K - 1) of an exclusion. The first example only chooses the
-    test, so that one fewer counts.
+    Best means best on new examples. Both arms are scored on every example, and their scores are 0 or 1. Then
+    `is_higher` is McNemar's exact test, at `SHARE_OF_COMPLETE` of the level alpha / (K - 1) of an exclusion.
+    The first example only selects the test, so one example fewer counts.
 
     Args:
         n_examples: n, at least 1.
         n_arms: K, at least 2.
         alpha: Error probability of the statement on all arms, in (0, 1).
-        disagreement: Share of the examples on which exactly one of the two is right, in [0, 1].
+        disagreement: Share of the examples on which exactly one of the two arms is right, in [0, 1].
 
     Returns:
-        None if no split of the examples on which they disagree is uneven enough.
+        The difference of the means; None if the examples on which the arms disagree are too few for any
+        difference to be shown.
     """
     level = SHARE_OF_COMPLETE * alpha / (n_arms - 1)
     count = min(round(disagreement * n_examples), n_examples - 1)
     gains = np.arange(math.ceil(count / 2), count + 1)
-    # As in `sign_test`; no gains at all, of no disagreement, show nothing.
+    # As in `sign_test`: without any gain the p-value is 1.
     p_values = np.where(gains > 0, betainc(np.maximum(gains, 1), count - gains + 1, 0.5), 1.0)
     found = gains[p_values <= level]
     return None if not len(found) else float(2 * found[0] - count) / n_examples
@@ -326,7 +345,9 @@ MOST_EXAMPLES = 10_000_000
 
 
 def examples_needed(difference: float, n_arms: int, alpha: float, disagreement: float) -> int | None:
-    """Approximate number of examples that show a difference: twice as many show it, half as many do not.
+    """Approximate number of examples that suffice to show a difference.
+
+    Found by doubling, then bisection to 0.1%. The test is discrete, so a slightly smaller number can suffice.
 
     Args:
         difference: In (0, disagreement].
@@ -335,7 +356,7 @@ def examples_needed(difference: float, n_arms: int, alpha: float, disagreement: 
         disagreement: See `least_difference`.
 
     Returns:
-        None if that is more than `MOST_EXAMPLES`.
+        The number of examples; None if it exceeds `MOST_EXAMPLES`.
     """
 
     def is_shown(n_examples: int) -> bool:

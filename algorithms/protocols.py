@@ -16,7 +16,10 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 def frozen_integers(field: str, values: ArrayLike) -> IntArray:
-    """Copy integers as a read-only array; raise `MalformedBatch` with the field's name for other values."""
+    """Copy integers as a read-only array.
+
+    Raise `MalformedBatch` with the field's name for other values.
+    """
     given = np.asarray(values)
     if given.size and given.dtype.kind not in "iu":
         raise MalformedBatch(field, "integers", f"dtype {given.dtype}")
@@ -26,23 +29,29 @@ def frozen_integers(field: str, values: ArrayLike) -> IntArray:
 
 
 SPARED = -1.0
-"""Outcome of a pair that needs no score, because all arms in question have the same one; see `Sparing`."""
+"""Outcome of a pair that needs no score; see `Sparing`.
+All arms in question score the same on its example."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Pairs of one round, in the order they were drawn; equal if their arrays are."""
+    """Pairs of one round, in the order of the draws.
+
+    Batches are equal if their arrays are.
+    """
 
     arms: IntArray
     """Shape (B,), or (B, 2) for duels. Read-only."""
     examples: IntArray
     """Shape (B,). Read-only."""
     propensities: FloatArray | None = field(default=None, kw_only=True)
-    """Shape (B,), in (0, 1]: probability with which each arm was drawn, given everything known before; None
-    if arms are not drawn, or the probabilities are not needed. Read-only."""
+    """Shape (B,), in (0, 1]: probability with which each arm was drawn.
+    Conditional on all earlier observations. None if arms are not drawn at random, or if the selector does
+    not need the probabilities. Read-only."""
     changes: int | None = field(default=None, kw_only=True)
-    """Number of additions and removals of arms before the batch was proposed; None if unchanged when the
-    batch is observed. Store it with the batch, to replay the tell; equality ignores it."""
+    """Number of additions and removals of arms before the batch was proposed.
+    None if no arm was added or removed between proposal and observation. Store it with the batch, to
+    replay `tell`; equality ignores it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", frozen_integers("arms", self.arms))
@@ -98,11 +107,12 @@ class Selector(Protocol):
     """
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose pairs that were neither observed nor proposed before; see `round_rng` for the generator.
+        """Propose pairs that were neither observed nor proposed before.
 
-        Duels are drawn with replacement, so a pair of arms can be proposed on an example again.
+        See `round_rng` for the generator. Duels are drawn with replacement: a pair of arms can be proposed
+        again on the same example.
 
-        Estimates do not change, but the pairs are recorded as pending, so that several batches can be in
+        The call changes no estimate. It records the pairs as pending, so that several batches can be in
         flight. A discarded batch stays pending, and `tell` then refuses all later batches: continue with a
         new selector that has observed the stored rounds. To resume with rounds in flight, repeat all calls of
         `ask` and `tell` in their original order, or see `LookingAhead`.
@@ -113,20 +123,20 @@ class Selector(Protocol):
         ...
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb the outcomes of a batch, proposed by this selector or not.
+        """Observe the outcomes of a batch, whether or not this selector proposed it.
 
         Pass batches in flight in the order of their proposal, each as a whole, because an arm's draws count
         in the order of proposal. The order of arrival would cause bias, because short outputs arrive first.
 
         The effect of a batch depends on the batch and on all earlier observations, not on when it was
         proposed: a new selector that observes the same batches in the same order, without any `ask`, has the
-        same state, bit for bit. A batch that was not proposed here can be observed while others are in flight
-        if none of its pairs is in flight.
+        same state, bit for bit. A batch that this selector did not propose can be observed while others are
+        in flight if none of its pairs is in flight.
 
         Args:
-            batch: Pairs not observed before, duels excepted, in the order they were drawn.
-            outcomes: One per pair, or a row per pair for objectives with several; NaN means unscored, which
-                spends the pair and is not a zero.
+            batch: Pairs not observed before (duels can repeat), in the order of the draws.
+            outcomes: One per pair, or a row per pair for objectives with several outcomes. NaN means
+                unscored: the pair is used up, but does not count as 0.
 
         Raises:
             RefusedTell: If the batch or an outcome is invalid; the selector is then unchanged.
@@ -139,35 +149,36 @@ class Selector(Protocol):
 
 
 class LookingAhead(Selector, Protocol):
-    """A selector that proposes rounds while earlier ones are in flight, and can be resumed in that state.
+    """A selector that proposes rounds ahead and can be resumed in that state.
 
-    Other selectors accept several batches in flight too, but only the instance that proposed them can propose
-    the next batch.
+    Ahead means while earlier rounds are in flight. Other selectors accept several batches in flight too, but
+    only the instance that proposed these batches can propose the next one.
     """
 
     def take_up(self, batch: Batch) -> None:
         """Register a batch as proposed by this selector and pending.
 
-        A new selector that observes the finished rounds, and then takes up those in flight in the order of
-        their proposal, continues like the selector that proposed them, bit for bit.
+        To resume, create a selector, let it observe the finished rounds, then take up the batches in flight
+        in the order of their proposal. It continues like the selector that proposed them, bit for bit.
 
         Args:
-            batch: Pairs neither observed nor proposed before, in the order they were drawn.
+            batch: Pairs neither observed nor proposed before, in the order of the draws.
         """
         ...
 
 
 @runtime_checkable
 class LeavingOut(Selector, Protocol):
-    """A selector that can leave arms out after outcomes were observed, with a claim that remains valid.
+    """A selector that can leave arms out after outcomes were observed.
 
-    A replay must leave out the same arms before the same calls of `tell`.
+    Its claim remains valid. A replay must leave out the same arms before the same calls of `tell`.
     """
 
     def leave_out(self, arms: IntArray) -> None:
-        """Drop arms with the next `tell`: they are not proposed again, and no claim covers them.
+        """Drop arms with the next `tell`.
 
-        The choice of these arms can depend on all outcomes, including those of the next `tell`.
+        They are not proposed again, and no claim covers them. The choice of arms can depend on all outcomes,
+        including those of the next `tell`.
 
         Args:
             arms: Shape (A,).
@@ -177,21 +188,24 @@ class LeavingOut(Selector, Protocol):
 
 @runtime_checkable
 class Sparing(Selector, Protocol):
-    """A selector that needs no score on an example if all arms in question have equal scores there."""
+    """A selector that needs no score on an example if all arms are equal there.
+
+    Only the arms in question count.
+    """
 
     def compares_all(self, batch: Batch) -> bool:
-        """Whether a batch, if observed next, has common examples of all arms in question.
+        """Whether a batch contains all arms in question on common examples.
 
-        The outcomes of all pairs of such an example can then be `SPARED` if their scores are known to be
-        equal.
+        It must be the next batch to be observed. If all scores on such an example are known to be equal, the
+        outcome of each of its pairs can be `SPARED`.
         """
         ...
 
 
 class Growing(Selector, Protocol):
-    """A selector to which arms can be added after outcomes were observed, with a claim that remains valid.
+    """A selector to which arms can be added after outcomes were observed.
 
-    A replay adds the same lists of arms at the same places among its tells.
+    Its claim remains valid. A replay must add the same numbers of arms between the same calls of `tell`.
     """
 
     @property
@@ -205,7 +219,9 @@ class Growing(Selector, Protocol):
 
 
 def round_rng(seed: int, round_: int) -> np.random.Generator:
-    """The only source of randomness of a round, so that a repeated ask draws the same pairs.
+    """Create the generator of a round, its only source of randomness.
+
+    A repeated `ask` then draws the same pairs.
 
     Args:
         seed: The campaign's seed, non-negative.

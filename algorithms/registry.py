@@ -1,9 +1,10 @@
-"""Selectors by name, built-in and third-party, each imported only when it is needed.
+"""Selectors by name, built-in and third-party.
 
-A third party adds a selector by an entry point in the group `winnow.selectors`. The entry point has the
-selector's name; its object is a class like the built-in ones, with an attribute `objective` and a constructor
-that takes the config of that objective, then its own parameters by keyword. Names of built-in selectors
-cannot be overridden. A program registers its own selector by `winnow.selector`.
+A selector's module is imported when it is first needed. A third party adds a selector by an entry point in
+the group `winnow.selectors`. The entry point has the selector's name; its object is a class like the built-in
+ones, with an attribute `objective` and a constructor that takes the config of that objective, then its own
+parameters by keyword. Names of built-in selectors cannot be overridden. A program registers its own selector
+by `winnow.selector`.
 """
 
 import inspect
@@ -35,7 +36,8 @@ SETTINGS = {
     "certify": "winnow.algorithms.certify.config:CertifyConfig",
     "route": "winnow.algorithms.route.config:RouteConfig",
 }
-"""Classes of the settings of selectors (sizes and common parameters), by objective."""
+"""Import paths of the config classes by objective.
+A config has the sizes and the common parameters."""
 
 SELECTORS = {
     "best-mean": {
@@ -85,10 +87,11 @@ BASELINES = frozenset(
     {"autoeval", "eps-greedy", "eval", "filled-subset", "kernel-ucb", "lin-ucb", "lrf", "naive-krr",
      "naive-pooling", "random", "random-pair", "round-robin", "row-mean", "rucb", "thompson"}
 )  # fmt: skip
-"""Baselines of the papers; listed and offered only on request."""
+"""Baselines of the papers; lists omit them unless they are requested."""
 
 RULES_VERSION = "1"
-"""Increase it whenever one of these selectors changes a decision on outcomes that could have been observed
+"""Version of the decision rules of the built-in selectors.
+Increase it whenever a built-in selector changes a decision on outcomes that could have been observed
 before: `winnow db check` recomputes stored decisions made by the same rules version."""
 
 SIZES = ("n_arms", "n_examples")
@@ -108,20 +111,21 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """Description of a selector, as `winnow selectors` shows it."""
+    """What `winnow selectors` shows about a selector."""
 
     name: str
     objective: str
     summary: str
     """First line of the class's docstring."""
     source: str
-    """Published source, as given in the docstring; empty if the docstring names no source."""
+    """Published source, as given in the docstring.
+    Empty if the docstring names no source."""
     parameters: tuple[Parameter, ...]
     """Parameters of the selector, then those common to its objective."""
 
 
 def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object) -> Selector:
-    """Create a selector without observations.
+    """Create a selector that has observed nothing.
 
     Args:
         name: One of `selector_names()`.
@@ -151,7 +155,12 @@ def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object
 
 
 def selector_names(objective: str | None = None, *, baselines: bool = True) -> list[str]:
-    """List the selectors in alphabetical order, of one objective or all, with or without `BASELINES`."""
+    """Names of the selectors in alphabetical order, with or without `BASELINES`.
+
+    Args:
+        objective: Only selectors for this objective; None for all.
+        baselines: Whether to include `BASELINES`.
+    """
     ours = [
         name
         for key, names in SELECTORS.items()
@@ -164,7 +173,10 @@ def selector_names(objective: str | None = None, *, baselines: bool = True) -> l
 
 
 def _answers(name: str, objective: str) -> bool:
-    """Whether a third-party selector is for an objective; False if it cannot be loaded."""
+    """Whether a third-party selector is for an objective.
+
+    False if it cannot be loaded.
+    """
     try:
         return _load(name)[1] == objective
     except AlgorithmError:
@@ -176,8 +188,9 @@ def describe(name: str, wanted: str | None = None) -> Description:
 
     Args:
         name: The selector's name.
-        wanted: Objective whose selectors an error lists if the name is unknown; None for all. Third-party
-            selectors, which are not loaded for that, are always listed.
+        wanted: If the name is unknown, the error lists only the built-in selectors of this objective; None
+            for all. It always lists third-party selectors, because their objective is known only once they
+            are loaded.
     """
     selector, objective = _load(name, wanted)
     paragraphs = inspect.cleandoc(selector.__doc__ or "").split("\n\n")
@@ -192,14 +205,17 @@ def describe(name: str, wanted: str | None = None) -> Description:
 
 
 def takes_more_arms(name: str) -> bool:
-    """Whether a built-in selector accepts arms after observations; raises like `create_selector`."""
+    """Whether a built-in selector accepts arms after observations.
+
+    Raises like `create_selector`.
+    """
     return third_party(name) is None and hasattr(_load(name)[0], "add_arms")
 
 
 def looks_ahead(name: str) -> bool:
-    """Whether a selector can propose rounds while earlier ones are in flight; see `LookingAhead`.
+    """Whether a selector can propose rounds while earlier ones are in flight.
 
-    Raises like `create_selector`.
+    See `LookingAhead`. Raises like `create_selector`.
     """
     return hasattr(_load(name)[0], "take_up")
 
@@ -210,7 +226,10 @@ def rules_version(name: str) -> str | None:
 
 
 def third_party(name: str) -> EntryPoint | None:
-    """Entry point of a third-party selector; None for built-in selectors and for unknown names."""
+    """Entry point of a third-party selector.
+
+    None for built-in selectors and for unknown names.
+    """
     # built-in ones first: reading installed packages is slow
     if any(name in names for names in SELECTORS.values()):
         return None
@@ -243,7 +262,10 @@ def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector]
 
 
 def _config(objective: str) -> type:
-    """The class of an objective's settings: as its first selector takes it, if none is listed."""
+    """The config class of an objective.
+
+    If `SETTINGS` does not list the objective: the type of the parameter `config` of its first selector.
+    """
     if objective in SETTINGS:
         return cast(type, object_at(SETTINGS[objective]))
     first = object_at(next(iter(SELECTORS[objective].values())))
@@ -254,7 +276,7 @@ def _config(objective: str) -> type:
 def _own_parameters(selector: Callable[..., Selector]) -> tuple[Parameter, ...]:
     try:
         hints = get_type_hints(getattr(selector, "__init__", selector))
-    except (NameError, TypeError):  # a plug-in that names types it does not import
+    except (NameError, TypeError):  # a plug-in annotates parameters with types that it does not import
         hints = {}
     return tuple(
         Parameter(name=name, type=hints.get(name, object), default=parameter.default)
@@ -280,7 +302,10 @@ def _check_type(name: str, value: object, annotation: object) -> None:
 
 
 def _options(annotation: object) -> Iterator[object]:
-    """Yield the options of an annotation one by one; names defined by `type` are resolved."""
+    """Yield the alternatives of a type annotation one by one.
+
+    Aliases defined by `type` are resolved.
+    """
     stands_for = getattr(get_origin(annotation) or annotation, "__value__", None)
     if stands_for is not None:  # also for NumPy's arrays, from 2.5 on
         yield from _options(stands_for)

@@ -1,8 +1,9 @@
-"""The Bradley-Terry model with features: P(i is preferred to j) = sigmoid(theta . (x_i - x_j)).
+"""The Bradley-Terry model with features.
 
-Letters as in Hu et al. (2026), section 4.1: z (P, r) differences x_i - x_j of the pairs that duelled, W (P,)
-the outcomes in favour of i, N (P,) the scored duels, l(theta) their log-likelihood, lambda the ridge. The
-duels of a pair enter only through W and N, so a fit costs O(P r^2), whatever their number.
+P(i is preferred to j) = sigmoid(theta . (x_i - x_j)). Letters as in Hu et al. (2026), section 4.1: z (P, r)
+are the differences x_i - x_j of the pairs that duelled, W (P,) the outcomes in favour of i, N (P,) the
+numbers of scored duels, l(theta) their log-likelihood, lambda the ridge. The duels of a pair matter only
+through W and N, so a fit costs O(P r^2), whatever their number.
 
 A tie is half a win for both: it adds (log sigmoid(theta . z) + log sigmoid(-theta . z)) / 2. That keeps the
 gradient's mean at 0 whenever the mean outcome, ties counted as 1/2, is sigmoid(theta . z).
@@ -30,9 +31,9 @@ class Tally(NamedTuple):
     wins: FloatArray
     """Shape (P,), in [0, N], outcomes in favour of the first arm; a tie counts 1/2."""
     counts: FloatArray
-    """Shape (P,), N, scored duels, or the sum of their weights; non-negative."""
+    """Shape (P,), N, numbers of scored duels, or sums of their weights; non-negative."""
     unscored: IntArray
-    """Shape (P,), unscored duels, non-negative."""
+    """Shape (P,), numbers of unscored duels, non-negative."""
 
     def rows(self, chosen: BoolArray) -> "Tally":
         """Select pairs by a mask of shape (P,)."""
@@ -45,7 +46,8 @@ class Fit(NamedTuple):
     theta: FloatArray
     """Shape (r,)."""
     hessian: FloatArray
-    """Shape (r, r), H(theta) = sum N sigmoid'(theta.z) z z^T + lambda I, positive definite."""
+    """Shape (r, r), H(theta), positive definite.
+    H(theta) = sum N sigmoid'(theta.z) z z^T + lambda I."""
 
 
 def log_likelihood(tally: Tally, theta: FloatArray) -> FloatArray:
@@ -64,13 +66,13 @@ def log_likelihood(tally: Tally, theta: FloatArray) -> FloatArray:
 
 
 def softplus(x: FloatArray) -> FloatArray:
-    """Compute log(1 + exp(x)) without overflow, several times faster than `np.logaddexp`."""
+    """log(1 + exp(x)) without overflow; several times faster than `np.logaddexp`."""
     found: FloatArray = np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
     return found
 
 
 def information(weights: FloatArray, z: FloatArray) -> FloatArray:
-    """Compute the sums of w z z^T, shape (..., r, r), for weights w of shape (..., P)."""
+    """Sums of w z z^T over pairs, shape (..., r, r), for weights w of shape (..., P)."""
     n_pairs, r = z.shape
     if weights.ndim == 1 or z.size * r > MOST_CELLS:
         found: FloatArray = (weights[..., np.newaxis, :] * z.T) @ z
@@ -83,7 +85,7 @@ def information(weights: FloatArray, z: FloatArray) -> FloatArray:
 def shorten(steps: FloatArray, z: FloatArray) -> FloatArray:
     """Shorten Newton steps so that each increases the log-likelihood.
 
-    With s the largest |z . step|, a step is scaled by log(1 + s) / s.
+    A step is scaled by log(1 + s) / s, where s is the largest |z . step|.
 
     Args:
         steps: Shape (..., r).
@@ -106,7 +108,7 @@ def fit_bradley_terry(
         wins: Shape (P,), in [0, N]; ties count 1/2.
         counts: Shape (P,), N, non-negative.
         ridge: lambda, positive.
-        start: Shape (r,), the starting point; from the previous fit, one or two steps are enough.
+        start: Shape (r,), the starting point; if it is the previous fit, one or two steps are enough.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     equation (3). Their projection onto a ball, equation (4), is omitted: no radius is known in practice, and
@@ -129,7 +131,7 @@ LEVEL = 0.95
 
 
 class Strengths(NamedTuple):
-    """Log-odds of beating the average arm, with intervals, each of shape (K,)."""
+    """Log-odds of each arm against the average arm, with intervals, shape (K,) each."""
 
     values: FloatArray
     lower: FloatArray
@@ -139,12 +141,12 @@ class Strengths(NamedTuple):
 def bradley_terry_strengths(wins: FloatArray, counts: IntArray) -> Strengths:
     """Fit strengths s with P(i is preferred to j) = sigmoid(s_i - s_j) and sum 0.
 
-    The intervals are Wald's at 95%, pointwise: a description for one look at duels that were chosen
-    independently of their outcomes, not a guarantee under a campaign's adaptive choices.
+    The intervals are Wald intervals at 95%, pointwise. They describe one look at duels that were chosen
+    independently of their outcomes; they give no guarantee under a campaign's adaptive choices.
 
     Args:
         wins: Shape (K, K), outcomes in favour of the row; a tie is 1/2 for both.
-        counts: Shape (K, K), scored duels, symmetric.
+        counts: Shape (K, K), numbers of scored duels, symmetric.
 
     Returns:
         The strengths with intervals; NaN for arms without a scored duel.

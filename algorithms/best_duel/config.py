@@ -1,4 +1,4 @@
-"""Settings common to all best-duel selectors, validated on creation."""
+"""Settings common to all best-duel selectors, validated when created."""
 
 from dataclasses import dataclass, field, fields
 
@@ -12,7 +12,9 @@ INTERVAL_DELTA = 0.05  # for the intervals of a campaign without delta
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BestDuelConfig:
-    """Problem size and parameters that all best-duel methods share; equal if all values are.
+    """Problem size and parameters that all best-duel methods share.
+
+    Equal if all values are equal.
 
     Raises:
         InvalidParameter: If a value is out of range.
@@ -27,18 +29,22 @@ class BestDuelConfig:
     budget: int | None = None
     """Largest number of duels to observe, unscored ones included; None for no limit."""
     delta: float | None = None
-    """Error probability in (0, 1) at which to stop once the best arm is known; None for no such stop."""
+    """Error probability, in (0, 1), at which to stop once the best arm is known.
+    None never stops for that."""
     epsilon: float = 0.0
-    """Tolerance in [0, 1/2): a good enough arm loses to no other with a preference above 1/2 + epsilon."""
+    """Tolerance, in [0, 1/2).
+    An arm is good enough if no other arm is preferred to it with a probability above 1/2 + epsilon."""
     assume_winner: bool = False
-    """Whether to assume that some arm beats or ties every other. Fewer duels are then needed; but if
-    preferences are cyclic, the arm that is named does not beat every other."""
+    """Whether to assume that some arm beats or ties every other.
+    Fewer duels are then needed. But if preferences are cyclic, the recommended arm does not beat every
+    other."""
     deterministic: BoolArray | None = None
-    """Shape (K,), arms whose output on an example is always the same, if the judge's verdict on equal outputs
-    is also always the same. Two such arms are compared at most once on an example, drawn without replacement.
-    None if there is no such arm."""
+    """Shape (K,), whether an arm's output on an example is always the same.
+    None if no arm is deterministic. The judge's verdict on equal outputs must always be the same as well.
+    Two deterministic arms are compared at most once on an example, drawn without replacement."""
     features: FloatArray | None = field(default=None, repr=False)
-    """Shape (K, d), features of the arms for the Bradley-Terry model; None for no model."""
+    """Shape (K, d), features of the arms for the Bradley-Terry model.
+    None to use no model."""
     max_unscored: float = 0.5
     """Share of unscored duels, in [0, 1], above which an arm is dropped."""
 
@@ -53,13 +59,13 @@ class BestDuelConfig:
             ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
         )
         if self.features is not None:
-            object.__setattr__(self, "features", _checked_features(self.features, self.n_arms))
+            object.__setattr__(self, "features", _validate_features(self.features, self.n_arms))
         if self.deterministic is not None:
             if self.features is not None:
                 raise InvalidParameter(
                     "deterministic", self.deterministic, "None with features: the model needs fresh draws"
                 )
-            object.__setattr__(self, "deterministic", _checked_arms(self.deterministic, self.n_arms))
+            object.__setattr__(self, "deterministic", _validate_arms(self.deterministic, self.n_arms))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BestDuelConfig):
@@ -69,8 +75,8 @@ class BestDuelConfig:
         )
 
 
-def _checked_features(features: FloatArray, n_arms: int) -> FloatArray:
-    """Copy the features as a read-only array; raise `InvalidParameter` if they are unusable."""
+def _validate_features(features: FloatArray, n_arms: int) -> FloatArray:
+    """Copy the features as a read-only array, or raise `InvalidParameter`."""
     if features.ndim != 2 or features.shape[0] != n_arms or features.shape[1] == 0:
         raise InvalidParameter("features", features.shape, f"of shape ({n_arms}, d), a row for each arm")
     if features.dtype.kind not in "fiub":
@@ -82,8 +88,8 @@ def _checked_features(features: FloatArray, n_arms: int) -> FloatArray:
     return copied
 
 
-def _checked_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
-    """Copy the mask as a read-only array; raise `InvalidParameter` if it is unusable."""
+def _validate_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
+    """Copy the mask as a read-only array, or raise `InvalidParameter`."""
     if deterministic.shape != (n_arms,) or deterministic.dtype != np.bool_:
         raise InvalidParameter("deterministic", deterministic, f"of shape ({n_arms},), true or false each")
     copied = deterministic.copy()
@@ -92,5 +98,8 @@ def _checked_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
 
 
 def evidence_delta(config: BestDuelConfig) -> float:
-    """Error probability of a campaign's tests and intervals: `delta`, or 0.05 without one."""
+    """Error probability of a campaign's tests and intervals.
+
+    `delta`, or 0.05 if `delta` is None.
+    """
     return INTERVAL_DELTA if config.delta is None else config.delta

@@ -1,4 +1,4 @@
-"""Evidence from counts of duels, each pair of arms taken by itself."""
+"""Evidence from counts of duels, with each pair of arms considered separately."""
 
 import math
 
@@ -25,10 +25,10 @@ NOBODY: IntArray = np.empty(0, dtype=np.int64)
 class CountEvidence:
     """Preferences by the share of duels won, without a model that relates pairs.
 
-    The best arm is separated by one of the two rules of `winner_tests`, which has the proofs: its own duels
-    show that it beats every other active arm; or, if the config assumes a winner, every other active arm is
-    ruled out by its e-value and the best one is not. With `epsilon`, the arm is shown to be good enough
-    instead.
+    The best arm is separated by one of the two rules of `winner_tests`, which has the proofs. Either its own
+    duels show that it beats every other active arm. Or, if the config assumes a winner, every other active
+    arm is ruled out by its e-value and the best arm is not. With `epsilon`, the rules show that the arm is
+    good enough instead.
 
     In the rules and in the intervals, an unscored duel takes its worst case; estimates and the statistic
     leave it out.
@@ -40,8 +40,8 @@ class CountEvidence:
     If two arms are compared at most once on an example, their preference is that over all n examples, and can
     become certain: an arm certainly loses once some active arm has gained more than n / 2 against it. The
     answer is settled once every active arm either certainly loses or certainly beats or ties every other. If
-    one arm is of the latter kind, it is the best; if several are, they are tied; if none is, there is no
-    winner.
+    exactly one arm certainly beats or ties every other, it is the best; if several do, they are tied; if no
+    arm does, there is no winner.
 
     Args:
         config: The problem, without features.
@@ -62,7 +62,10 @@ class CountEvidence:
         self._rebuild()
 
     def update(self) -> None:
-        """Update from the record: O(K) per duel for a few duels, O(K^2) for many or after a drop."""
+        """Update from the record.
+
+        O(K) per duel for a few duels, O(K^2) for many duels or after an arm was dropped.
+        """
         record = self._record
         self._wealths.update()
         if self._good_enough is not self._wealths:
@@ -79,12 +82,15 @@ class CountEvidence:
 
     @property
     def in_force(self) -> "CountEvidence":
-        """Return this evidence: counts assume no model that could be refuted."""
+        """This evidence itself, because counts assume no model that could be refuted."""
         return self
 
     @property
     def preferences(self) -> FloatArray:
-        """Share of each pair's scored duels that the row won, shape (K, K), NaN without a scored duel."""
+        """Share of each pair's scored duels that the row won, shape (K, K).
+
+        NaN without a scored duel.
+        """
         return self.standings.preferences
 
     @property
@@ -104,7 +110,10 @@ class CountEvidence:
 
     @property
     def statistic(self) -> float:
-        """Statistic Z of equation (7) from the scored duels, in nats; 0 without a best arm or opponents."""
+        """Statistic Z of equation (7) from the scored duels, in nats.
+
+        0 without a best arm or an opponent.
+        """
         if self.best is None or self._record.n_active < 2:
             return 0.0
         rivals = self._record.active.copy()
@@ -113,7 +122,7 @@ class CountEvidence:
 
     @property
     def beaten(self) -> BoolArray:
-        """Active arms shown not to beat every other, shape (K,).
+        """Active arms shown not to beat every other arm, shape (K,).
 
         If no arm is dropped, an arm that does beat every other is ever included with probability at most
         delta.
@@ -133,7 +142,10 @@ class CountEvidence:
 
     @property
     def tied(self) -> BoolArray:
-        """Arms certainly tied for first place, shape (K,); none unless all is settled."""
+        """Arms certainly tied for first place, shape (K,).
+
+        All False until the answer is settled.
+        """
         is_first = self._unbeaten()
         return is_first & (self.is_settled and np.count_nonzero(is_first) > 1)
 
@@ -147,7 +159,10 @@ class CountEvidence:
 
     @property
     def claim(self) -> Claim:
-        """Claim about the best arm once it is separated, or about all arms once all is settled."""
+        """Claim about the best arm, once it is separated.
+
+        Once the answer is settled: claim about all arms.
+        """
         if self.is_settled:
             return EXACT
         assumptions: tuple[Assumption, ...] = ("winner-exists",) if self._config.assume_winner else ()
@@ -167,7 +182,7 @@ class CountEvidence:
     def _follow(self) -> None:
         self._intervals: tuple[FloatArray, FloatArray] | None = None
         self.best = self.standings.best
-        # Arms ruled out as winners, but not shown to lose to the best arm itself.
+        # Arms that are ruled out as winners but not shown to lose to the best arm itself.
         self.unsettled = NOBODY
         self.is_separated = self.is_settled and np.count_nonzero(self._unbeaten()) == 1
         if self.is_separated or not self._may_be_ruled_out():
@@ -177,7 +192,7 @@ class CountEvidence:
         if not (e_values[others] >= level).all():
             return
         if self._config.assume_winner:
-            # If the best arm is ruled out as well, the assumed winner does not exist.
+            # If the best arm is also ruled out, the assumed winner does not exist.
             self.is_separated = bool(self._e_values()[self.best] < -math.log(self._delta))
         else:
             shown = self._good_enough.log_wealths[others, self.best]
@@ -186,7 +201,7 @@ class CountEvidence:
         self.is_separated &= self._error_bound() < 1.0
 
     def _may_be_ruled_out(self) -> bool:
-        """Check cheaply whether the e-values can rule out all arms except the best.
+        """Whether the e-values can rule out all arms except the best, by a cheap check.
 
         They cannot while Z is below their level, because log E(i) is at most Z_i; Z is faster to update. Z is
         not used with epsilon, or if some pairs are compared at most once on an example.
@@ -204,7 +219,10 @@ class CountEvidence:
         return np.flatnonzero(is_other)
 
     def _e_values(self, named: int | None = None) -> FloatArray:
-        """Log E of each arm, shape (K,); the factors of the arm `named` test whether it is good enough."""
+        """Log E of each arm, shape (K,).
+
+        Factors that involve `named` test whether that arm is good enough.
+        """
         shifted = None
         if named is not None and self._config.epsilon:
             shifted = np.full_like(self._wealths.log_wealths, np.nan)
@@ -227,6 +245,6 @@ class CountEvidence:
             lower = self._pair_intervals.lower()
             others = self._record.active & ~np.eye(self._record.n_arms, dtype=np.bool_)
             least, most = (np.where(others, ends, 1.0).min(axis=1) for ends in (lower, 1.0 - lower.T))
-            # Up to rounding the estimates are inside.
+            # The estimates are inside except for rounding.
             self._intervals = np.fmin(least, self.estimates), np.fmax(most, self.estimates)
         return self._intervals

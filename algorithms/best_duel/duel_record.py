@@ -1,8 +1,8 @@
-"""Duels proposed and observed, with their sums per pair of arms.
+"""Record of duels proposed and observed, with their sums per pair of arms.
 
 Memory is O(K^2) and a round of B duels costs O(B), whatever the number of examples; O(K^2 + B) once some
-duels are unscored. Pairs of deterministic arms, which are compared at most once on an example, also store
-which examples they used.
+duels are unscored. For pairs of deterministic arms, which are compared at most once on an example, the record
+also stores which examples they used.
 """
 
 import math
@@ -31,7 +31,7 @@ class ExampleDraws:
     """Draw a pair's unused examples uniformly and without replacement.
 
     A draw depends on the generator and on the set of used examples, not on their order, so a resumed campaign
-    makes the same draws as the original. Memory grows with the used examples, not with n.
+    makes the same draws as the original. Memory grows with the number of used examples, not with n.
     """
 
     def __init__(self, n_examples: int) -> None:
@@ -40,26 +40,26 @@ class ExampleDraws:
         self._told: set[int] = set()
 
     def draw(self, rng: np.random.Generator) -> int:
-        """Draw and mark one unused example; there must be one."""
+        """Draw one unused example and mark it as used. Requires that an example is unused."""
         rank = int(rng.integers(self._n_examples - len(self._taken)))
-        # Before the i-th used example there are (its number - i) unused ones.
+        # Before the i-th used example, there are (its index - i) unused ones.
         before = bisect_right(range(len(self._taken)), rank, key=lambda place: self._taken[place] - place)
         insort(self._taken, rank + before)
         return rank + before
 
     def is_told(self, example: int) -> bool:
-        """Whether the pair's duel on an example was observed."""
+        """Whether a duel of the pair on an example was observed."""
         return example in self._told
 
     def tell(self, example: int) -> None:
-        """Mark an example, drawn here or not, as observed."""
+        """Mark an example as observed, whether or not it was drawn here."""
         self._told.add(example)
         place = bisect_left(self._taken, example)
         if place == len(self._taken) or self._taken[place] != example:
             self._taken.insert(place, example)
 
 
-NONE_LEFT = 2**62  # more duels than in any campaign: marks a pair without duels left
+NONE_LEFT = 2**62  # larger than the number of duels in any campaign: marks a pair without duels left
 
 
 class DuelRecord:
@@ -87,13 +87,13 @@ class DuelRecord:
         self.told = np.zeros(shape, dtype=np.int64)  # (K, K) duels observed, unscored ones included
         self.pending = np.zeros(shape, dtype=np.int64)  # (K, K) duels proposed, not yet observed
         self.latest: list[tuple[int, int, float]] = []  # arms and outcome of each duel of the last tell
-        self.scored: list[tuple[int, int]] = []  # arms of the scored ones among these
+        self.scored: list[tuple[int, int]] = []  # arms of each scored duel of the last tell
         self.n_scored = 0
         self.n_told = 0
         self.n_pending = 0
         self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
         self.n_active = config.n_arms
-        self.is_once = _meet_once(config)  # (K, K) pairs compared at most once on an example
+        self.is_once = _pairs_compared_once(config)  # (K, K) pairs compared at most once on an example
         self._draws = {
             (int(first), int(second)): ExampleDraws(config.n_examples)
             for first, second in np.argwhere(np.triu(self.is_once))
@@ -102,9 +102,9 @@ class DuelRecord:
 
     @property
     def preferences(self) -> FloatArray:
-        """Share of a pair's scored duels that the row won, shape (K, K), NaN without a scored duel.
+        """Share of a pair's scored duels that the row won, shape (K, K).
 
-        It is 1/2 on the diagonal.
+        1/2 on the diagonal; NaN for a pair without a scored duel.
         """
         shares = np.full(self.wins.shape, np.nan)
         np.divide(self.wins, self.counts, out=shares, where=self.counts > 0)
@@ -117,20 +117,29 @@ class DuelRecord:
         return self.n_arms - self.n_active
 
     def asked(self) -> IntArray:
-        """Number of proposed duels of each pair, including observed ones, or `NONE_LEFT`: shape (K * K,)."""
+        """Number of proposed duels of each pair, including observed ones, shape (K * K,).
+
+        `NONE_LEFT` for a pair that has used every example.
+        """
         asked = self.told + self.pending
         if self._draws:
             asked[self.is_once & (asked == self.n_examples)] = NONE_LEFT
         return asked.ravel()
 
     def count(self, asked: IntArray, cell: int) -> None:
-        """Increment a pair's number in a table from `asked`; the pair must have a duel left."""
+        """Add one duel of a pair to a table from `asked`.
+
+        Requires that the pair has a duel left.
+        """
         asked[cell] += 1
         if self._draws and self.is_once.item(cell) and asked[cell] == self.n_examples:
             asked[cell] = NONE_LEFT
 
     def n_left(self) -> int:
-        """Number of duels that can still be proposed for active arms; `NONE_LEFT` if unlimited."""
+        """Number of duels that can still be proposed for active arms.
+
+        `NONE_LEFT` if unlimited.
+        """
         if not (self._draws and self.is_once.ravel()[self.cells].all()):
             return NONE_LEFT
         met = (self.told + self.pending).ravel()[self.cells]
@@ -156,7 +165,7 @@ class DuelRecord:
         """
         coins = integers(rng, 2, len(pairs))
         if self._draws:
-            pairs, examples = self._drawn(pairs, rng)
+            pairs, examples = self._draw_examples(pairs, rng)
         else:
             examples = integers(rng, self.n_examples, len(pairs))
         arms = [pair[::-1] if coin else pair for pair, coin in zip(pairs.tolist(), coins, strict=True)]
@@ -165,11 +174,11 @@ class DuelRecord:
             self._asked[key] += 1
             _add(self.pending, key[0], key[1], 1)
         self.n_pending += len(batch)
-        self._in_flight.asked(batch)
+        self._in_flight.append(batch)
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb the outcomes of a batch, proposed here or not.
+        """Observe the outcomes of a batch, whether or not it was proposed here.
 
         Pairs that can be proposed repeatedly on an example can also be observed repeatedly.
 
@@ -180,12 +189,12 @@ class DuelRecord:
         Raises:
             RefusedTell: If the batch or an outcome is invalid; the record is then unchanged.
         """
-        duels = self._checked(batch, outcomes)
+        duels = self._validate(batch, outcomes)
         self._in_flight.check(batch)
-        self._in_flight.told(batch)
+        self._in_flight.take_first(batch)
         if self.n_pending > 0:
             self._settle(batch)
-        # Plain loops: several times faster than arrays for the few duels of a round.
+        # Plain loops are several times faster than arrays for the few duels of a round.
         for first, second, outcome in duels:
             _add(self.told, first, second, 1)
             if not math.isnan(outcome):
@@ -202,7 +211,7 @@ class DuelRecord:
         if self.n_scored < self.n_told:
             self._drop()
 
-    def _drawn(self, pairs: IntArray, rng: np.random.Generator) -> tuple[IntArray, list[int]]:
+    def _draw_examples(self, pairs: IntArray, rng: np.random.Generator) -> tuple[IntArray, list[int]]:
         """Draw an example for each pair, replacing pairs that have used every example."""
         asked, drawn, examples = self.asked(), [], []
         for first, second in np.sort(pairs, axis=1).tolist():
@@ -217,7 +226,7 @@ class DuelRecord:
         return np.array(drawn), examples
 
     def _settle(self, batch: Batch) -> None:
-        """Remove the duels of a batch from the pending ones."""
+        """Remove the duels of a batch from the pending duels."""
         for key in _keys(batch):
             if (left := self._asked[key]) == 0:
                 continue
@@ -233,7 +242,7 @@ class DuelRecord:
             told = np.where(self.active, self.told, 0)
             unscored = told - np.where(self.active, self.counts, 0)
             shares = unscored.sum(axis=1) / np.maximum(told.sum(axis=1), 1)
-            is_no_worse = shares <= shares[:, np.newaxis]  # (K, K) the column than the row
+            is_no_worse = shares <= shares[:, np.newaxis]  # (K, K) the column's share is not above the row's
             n_told = told.sum(axis=1, where=is_no_worse)
             n_unscored = unscored.sum(axis=1, where=is_no_worse)
             is_judged = self.active & (n_told >= LEAST_TOLD_TO_DROP)
@@ -246,10 +255,10 @@ class DuelRecord:
 
     def _list_pairs(self) -> None:
         self.pairs = np.argwhere(np.triu(np.outer(self.active, self.active), 1))  # (P, 2) active, i < j
-        self.cells = self.pairs @ np.array([self.n_arms, 1])  # (P,) their indices in a flattened table
+        self.cells = self.pairs @ np.array([self.n_arms, 1])  # (P,) indices of the pairs in a flat table
 
-    def _checked(self, batch: Batch, outcomes: ArrayLike) -> list[tuple[int, int, float]]:
-        """Validate a batch; return first arm, second arm and outcome of each duel."""
+    def _validate(self, batch: Batch, outcomes: ArrayLike) -> list[tuple[int, int, float]]:
+        """Validate a batch; return the first arm, second arm and outcome of each duel."""
         if batch.arms.ndim != 2 and len(batch) > 0:
             raise MalformedBatch("arms", "of shape (B, 2)", f"shape {batch.arms.shape}")
         scores = np.array(outcomes, dtype=np.float64)
@@ -270,7 +279,7 @@ class DuelRecord:
         return duels
 
     def _refuse_repeated(self, batch: Batch) -> None:
-        """Raise if a pair that is compared at most once on an example repeats one."""
+        """Raise if a pair that is compared at most once on an example repeats an example."""
         met: set[tuple[int, int, int]] = set()
         for first, second, example in _keys(batch):
             pair = min(first, second), max(first, second)
@@ -283,14 +292,17 @@ class DuelRecord:
             met.add((*pair, example))
 
 
-def _meet_once(config: BestDuelConfig) -> BoolArray:
+def _pairs_compared_once(config: BestDuelConfig) -> BoolArray:
     if config.deterministic is None:
         return np.zeros((config.n_arms, config.n_arms), dtype=np.bool_)
     return np.outer(config.deterministic, config.deterministic) & ~np.eye(config.n_arms, dtype=np.bool_)
 
 
 def integers(rng: np.random.Generator, high: int, size: int) -> list[int]:
-    """Same as `rng.integers(high, size=size)`, with the same draws; a single one is three times faster."""
+    """The same numbers as `rng.integers(high, size=size)`.
+
+    A single one is drawn three times faster.
+    """
     return [int(rng.integers(high))] if size == 1 else rng.integers(high, size=size).tolist()
 
 

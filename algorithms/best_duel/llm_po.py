@@ -1,4 +1,4 @@
-"""LLM-PO: duels in the proportions that rule out all arms but the best equally fast."""
+"""LLM-PO: duels in the proportions that rule out all other arms equally fast."""
 
 import math
 
@@ -17,26 +17,30 @@ from winnow.algorithms.state.arrays import BoolArray, IntArray
 class LlmPo(DuelSelector):
     """Follow the optimal shares for the preferences observed so far, with a minimum for every pair.
 
-    The next pair is the one with the fewest duels, if these are fewer than `n0` or than `exploration` times
-    the root of all duels so far; else the pair that is furthest behind its share. Ties are broken at random.
-    Within a batch, and while others are in flight, proposed duels count as observed and the preferences stay.
-    So a batch of B is spread over pairs like B single duels in flight. A tie is half a win for each arm, and
-    unscored duels count as proposed. With features, the Bradley-Terry model gives the preferences and the
-    statistic; the shares still treat each pair by itself.
+    The next pair is the one with the fewest duels, if it has fewer than `n0` or than `exploration` times the
+    square root of the number of all duels so far. Otherwise it is the pair that is furthest behind its share.
+    Ties are broken at random. Within a batch, and while others are in flight, proposed duels count as
+    observed and the preferences stay the same. So a batch of B is spread over pairs like B single duels in
+    flight. A tie is half a win for each arm, and unscored duels count as proposed. With features, the
+    Bradley-Terry model gives the preferences and the statistic; the shares still consider each pair
+    separately.
 
-    A batch of 1 is the published method with three departures. First, a pair's share refers to the duels of
-    the pairs that have one, not to all t duels. Other duels, from the minimum and from earlier estimates,
-    would put every share behind by the same number, and so leave the small ones without duels for long.
-    Second, while no arm beats every other, shares are those of `likeliest_best`, including the open pairs.
-    Third, if no winner is assumed, and every arm except the best is ruled out as a winner, the best arm is
-    compared with those that it is not shown to beat, because it is separated only then. If each arm loses
-    most clearly to the best one, this takes few duels. Pairs that have used every example, and arms that
-    certainly lose, have no share.
+    A batch of 1 is the published method with three departures:
+
+    * A pair's share refers to the duels of the pairs that have a share, not to all t duels. Otherwise duels
+      from the minimum and from earlier estimates would put every share behind by the same number, and pairs
+      with small shares would get no duels for long.
+    * While no arm beats every other, the shares are those of `likeliest_best`, including the open pairs.
+    * If no winner is assumed, and every arm except the best is ruled out as a winner, the best arm is
+      compared with the arms that it is not shown to beat, because it is separated only then. If each arm
+      loses most clearly to the best arm, this takes few duels.
+
+    Pairs that have used every example, and arms that certainly lose, have no share.
 
     Args:
         config: The problem and the common parameters.
-        exploration: c' of the paper, which gives no value; positive.
-        n0: Duels of every pair before shares are followed, at least 1.
+        exploration: c' of the paper, which states no value; positive.
+        n0: Number of duels of every pair before shares are followed, at least 1.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 4.2, equations (6) and (7), unstructured policy space.
@@ -75,7 +79,7 @@ class LlmPo(DuelSelector):
         return optimal_shares(standings, leader, rivals) if len(rivals) else {}
 
     def _track(self, shares: dict[tuple[int, int], float], size: int, rng: np.random.Generator) -> IntArray:
-        """Choose pairs one after another, by their shares and the duels proposed for each.
+        """Choose pairs one by one, by their shares and numbers of proposed duels.
 
         Returns:
             Shape (size, 2), the lower arm first.
@@ -102,7 +106,10 @@ class LlmPo(DuelSelector):
 
 
 def _furthest_behind(shares: dict[int, float], asked: list[int]) -> list[int]:
-    """Pairs furthest below their shares of the duels of all these pairs."""
+    """Pairs with the largest deficit relative to their shares.
+
+    Shares refer to the duels of all these pairs.
+    """
     total = sum(asked)
     behind = [total * share - count for share, count in zip(shares.values(), asked, strict=True)]
     most = max(behind)
@@ -113,20 +120,20 @@ LEAST_DIVERGENCE = 1e-3  # d(0.522, 1/2): a closer preference counts as a tie fo
 
 
 def optimal_shares(standings: Standings, best: int, rivals: IntArray) -> dict[tuple[int, int], float]:
-    """Shares that make the evidence against every arm except the best grow equally fast.
+    """Shares with which the evidence against all other arms grows equally fast.
 
-    Each such arm i is compared only with the arm that beats it most clearly, in proportion to 1 / d_i, with
+    Each such arm i is compared only with the arm that beats it most clearly, in proportion to 1 / d_i, where
     d_i = max over j that beat i of d(preference of j over i, 1/2). The published corollary does not cover a
     best arm that does not beat every other. Here an arm that it does not beat is compared with it, with a
-    small positive d_i: the best arm is not separated before these pairs are.
+    small positive d_i, because the best arm is not separated before these pairs are.
 
     Args:
-        standings: Standings of the active arms.
+        standings: Tables of the active arms.
         best: The best arm.
         rivals: The other active arms in ascending order, at least one.
 
     Returns:
-        The positive shares by pair, the lower arm first, in ascending order; their sum is 1.
+        The positive shares by pair, the lower arm first, in ascending order; they sum to 1.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Corollary 3.3.
@@ -146,10 +153,12 @@ def optimal_shares(standings: Standings, best: int, rivals: IntArray) -> dict[tu
 
 
 def settling_shares(standings: Standings, best: int, opponents: IntArray) -> dict[tuple[int, int], float]:
-    """Shares that settle equally fast whether the best arm beats each of these opponents.
+    """Shares with which the best arm's duels settle equally fast.
+
+    These are the duels against each of `opponents`.
 
     Args:
-        standings: Standings of the active arms.
+        standings: Tables of the active arms.
         best: The best arm.
         opponents: Active arms in ascending order, at least one, each behind the best arm so far.
 
@@ -165,14 +174,14 @@ def settling_shares(standings: Standings, best: int, opponents: IntArray) -> dic
 
 
 def likeliest_best(standings: Standings, best: int, active: BoolArray) -> int:
-    """The arm with the least evidence against its beating every other.
+    """The arm with the least evidence against the claim that it beats every other arm.
 
-    That is `best` if it beats every other. Otherwise the highest worst preference can mislead: the true best
-    arm can have a low one because it has few duels, and it gets few while the shares are those of another
-    best arm.
+    This is `best` if it beats every other. Otherwise the highest worst preference can mislead: the true best
+    arm can have a low worst preference because it has few duels, and it gets few duels while the shares are
+    those of another best arm.
 
     Args:
-        standings: Standings of the active arms.
+        standings: Tables of the active arms.
         best: The arm with the highest worst preference, returned if several arms have the least evidence.
         active: Shape (K,), arms not dropped.
     """

@@ -1,4 +1,7 @@
-"""Simultaneous intervals for the preferences of all pairs, by the Kullback-Leibler divergence."""
+"""Simultaneous intervals for the preferences of all pairs.
+
+They use the Kullback-Leibler divergence.
+"""
 
 import math
 from typing import cast, overload
@@ -10,7 +13,7 @@ from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-BISECTIONS = 40  # halvings of an interval shorter than 1: accurate to 1e-12
+BISECTIONS = 40  # of an interval of length at most 1, so accurate to 1e-12
 
 
 @overload
@@ -28,17 +31,17 @@ def bernoulli_kl(x: FloatArray | float, y: FloatArray | float) -> FloatArray | f
 
 
 def kl_lower_bounds(means: FloatArray, counts: IntArray, levels: FloatArray | float) -> FloatArray:
-    """Find the smallest y with counts * d(means, y) <= levels, to 1e-12 and never above it.
+    """Smallest y with counts * d(means, y) <= levels, to 1e-12 and never above it.
 
     Args:
         means: Shape (K, K), in [0, 1].
         counts: Shape (K, K), positive.
-        levels: Shape (K, K) or one for all, non-negative.
+        levels: Shape (K, K) or one number for all, non-negative.
 
     Returns:
         Shape (K, K), in [0, means]. The upper bounds are 1 - kl_lower_bounds(1 - means, counts, levels).
     """
-    # counts * d(means, y) <= levels where means log y + (1 - means) log(1 - y) >= least.
+    # counts * d(means, y) <= levels if and only if means log y + (1 - means) log(1 - y) >= least.
     least = xlogy(means, means) + xlogy(1.0 - means, 1.0 - means) - levels / counts
     low, high = np.zeros_like(means), means.copy()
     for _ in range(BISECTIONS):
@@ -49,15 +52,16 @@ def kl_lower_bounds(means: FloatArray, counts: IntArray, levels: FloatArray | fl
 
 
 class PreferenceIntervals:
-    """Intervals that hold for all pairs at every look with probability at least 1 - delta.
+    """Intervals that hold for all pairs at every look.
 
-    An unscored duel counts as lost at the lower end and as won at the upper end, so the intervals hold for
-    any value of its missing outcome. They contain the share of scored duels that was won. Pairs that are
-    compared at most once on an example have the intervals of `FinitePopulationIntervals` for the preference
-    over all n examples, which becomes known in the end. Each of the P = K (K - 1) / 2 pairs has delta / P.
+    The probability that all hold is at least 1 - delta. An unscored duel counts as lost for the lower end and
+    as won for the upper end, so the intervals hold for any value of its missing outcome. They contain the
+    share of scored duels that was won. Pairs that are compared at most once on an example have the intervals
+    of `FinitePopulationIntervals` for the preference over all n examples, which becomes exactly known once
+    every example is used. Each of the P = K (K - 1) / 2 pairs has delta / P.
 
     Args:
-        record: The record of the duels; call `update` after each tell, from the first on.
+        record: The record of the duels; call `update` after each tell, from the first one on.
         delta: In (0, 1).
     """
 
@@ -86,7 +90,10 @@ class PreferenceIntervals:
             self._finite.update(np.array(places), np.array(outcomes))
 
     def lower(self) -> FloatArray:
-        """Lower ends for the preference of the row, shape (K, K); upper ends are 1 minus their transpose."""
+        """Lower ends for the preference of the row, shape (K, K).
+
+        Upper ends are 1 minus their transpose.
+        """
         record = self._record
         told = np.maximum(record.told, 1)
         wins = np.where(record.told > 0, record.wins, 0.0)
@@ -101,20 +108,22 @@ class PreferenceIntervals:
 
 
 def log_prices(wins: FloatArray, counts: IntArray) -> FloatArray:
-    """Log-likelihood of W wins in N duels at q = W / N, less that under the mixture Beta(1/2, 1/2) of q.
+    """Log-likelihood ratio of the best constant preference to a mixture, in nats.
 
+    For W wins in N duels: the log-likelihood at q = W / N, minus that under the mixture Beta(1/2, 1/2) of q.
     Let m be the preference of a pair and d the divergence of Bernoulli distributions. With probability at
-    most alpha, N d(W / N, m) ever exceeds log(1 / alpha) plus this: then the mixture, a non-negative
-    martingale in units of the likelihood of m, has reached 1 / alpha. For m below W / N the mixture does not
-    decrease when a further win is counted: its logarithm is convex in W and at most 0 at W = N m. So a lower
-    end that counts missing outcomes as lost is below the one with their true values.
+    most alpha, N d(W / N, m) ever exceeds log(1 / alpha) plus this difference: then the mixture, a
+    non-negative martingale in units of the likelihood of m, has reached 1 / alpha. For m below W / N the
+    mixture does not decrease when a further win is counted, because its logarithm is convex in W and at most
+    0 at W = N m. So a lower end that counts missing outcomes as lost is not above the lower end with their
+    true values.
 
     Args:
         wins: W, any shape.
         counts: N, of the same shape, positive.
 
     Returns:
-        The differences, of that shape, in nats.
+        The differences, of the same shape, in nats.
 
     Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for mixtures
     with Ville's inequality; Krichevsky and Trofimov (1981), "The Performance of Universal Encoding", for this

@@ -1,4 +1,7 @@
-"""Stopping rule and decision of best-duel selectors, and the number of duels they can still propose."""
+"""Stopping rule and decision of best-duel selectors.
+
+The rule also limits the number of duels that they can still propose.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,16 +21,18 @@ from winnow.algorithms.state.plugin_registry import object_at
 
 
 class Evidence(Protocol):
-    """Preferences that a record of duels shows, with their uncertainty.
+    """Preferences estimated from a record of duels, with their uncertainty.
 
-    All values are functions of the observations in their order and of nothing else: `update` follows every
-    tell at once, and reading a value changes nothing. So a resumed campaign has the same values, bit for bit.
-    The arrays must not be modified.
+    All values depend only on the observations and their order: call `update` right after every tell; reading
+    a value changes nothing. So a resumed campaign has the same values, bit for bit. Do not modify the arrays.
     """
 
     @property
     def preferences(self) -> FloatArray:
-        """P(row is preferred to column), shape (K, K), 1/2 on the diagonal, NaN if unknown."""
+        """P(row is preferred to column), shape (K, K).
+
+        1/2 on the diagonal, NaN if unknown.
+        """
         ...
 
     @property
@@ -52,7 +57,10 @@ class Evidence(Protocol):
 
     @property
     def statistic(self) -> float:
-        """Z, the least evidence against any active arm except the best; 0 without another or a best arm."""
+        """Z, the smallest evidence against any active arm except the best.
+
+        0 without another or a best arm.
+        """
         ...
 
     @property
@@ -62,7 +70,10 @@ class Evidence(Protocol):
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is certain which active arm is best, which are tied, or that there is no best arm."""
+        """Whether the final answer is certain.
+
+        It is certain which active arm is best, which arms are tied, or that no arm is best.
+        """
         ...
 
     @property
@@ -82,12 +93,18 @@ class Evidence(Protocol):
 
     @property
     def claim(self) -> Claim:
-        """Claim about the best arm once it is separated, or about all arms once they are settled."""
+        """Claim about the best arm, once it is separated.
+
+        Once the answer is settled: claim about all arms.
+        """
         ...
 
     @property
     def in_force(self) -> "Evidence":
-        """This evidence, or the evidence by counts once the duels refute its model."""
+        """The evidence to use.
+
+        This object, or evidence by counts once the duels refute the model of this object.
+        """
         ...
 
     def update(self) -> None:
@@ -96,17 +113,23 @@ class Evidence(Protocol):
 
 
 EVIDENCE_BY_FEATURES = "winnow.algorithms.papers.bradley_terry.evidence:BradleyTerryEvidence"
-"""Import path of the class of evidence for arms with features; imported only if arms have them."""
+"""Import path of the evidence class for arms with features.
+Imported only if arms have features."""
 
 
 class Stopping:
-    """Record of the duels, its evidence, and the stopping rule of all best-duel methods.
+    """Record of duels, its evidence, and the stopping rule of all best-duel methods.
 
-    With `delta`, the rule stops as confident once the evidence separates the best arm from every other active
-    one; the guarantee is that of the evidence. It stops as exhausted when no further duel can change the
-    answer: one arm is left; or active arms have had all their duels; or, with `delta`, it is certain which
-    arms are tied for first place, or that no arm beats or ties every other. A dropped arm is never the best,
-    is not waited for, and no claim covers it.
+    With `delta`, the rule stops with the reason "confident" once the evidence separates the best arm from
+    every other active arm; the guarantee is that of the evidence. It stops with the reason "exhausted" if no
+    further duel can change the answer:
+
+    * only one arm is left; or
+    * active arms have had all their duels; or
+    * with `delta`, it is certain which arms are tied for first place, or that no arm beats or ties every
+      other.
+
+    A dropped arm is never the best, does not delay the stop, and is not covered by any claim.
     """
 
     def __init__(self, config: BestDuelConfig) -> None:
@@ -115,13 +138,13 @@ class Stopping:
         self.evidence = self._asked_for = evidence_of(config, self.record)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1], NaN if unscored; raises like `DuelRecord.tell`."""
+        """Observe outcomes in [0, 1], NaN if unscored; raises like `DuelRecord.tell`."""
         self.record.tell(batch, outcomes)
         self.evidence.update()
         self.evidence = self.evidence.in_force
 
     def room(self) -> int:
-        """Number of duels that the next batch can have; 0 when stopped."""
+        """Maximum number of duels in the next batch; 0 if stopped."""
         if self._reason() != "running":
             return 0
         room = min(self._config.batch_size, self.record.n_left())
@@ -131,7 +154,10 @@ class Stopping:
         return min(room, max(0, self._config.budget - spent))
 
     def decision(self) -> Decision:
-        """The current decision; all intervals hold at every look with probability at least 1 - delta."""
+        """The current decision.
+
+        All its intervals hold at every look with probability at least 1 - delta.
+        """
         reason = self._reason()
         return Decision(
             best=self.evidence.best,
@@ -146,16 +172,19 @@ class Stopping:
 
     @property
     def _refuted(self) -> tuple[Assumption, ...]:
-        """Refuted assumptions: "bradley-terry" once evidence without it is used, else empty."""
+        """("bradley-terry",) once evidence without that model is used; otherwise empty."""
         return () if self.evidence is self._asked_for else ("bradley-terry",)
 
     def _groups(self, reason: Reason) -> list[tuple[ArmStatus, BoolArray]]:
-        """Statuses with the arms that have them; the last status of an arm counts."""
+        """Statuses with the masks of their arms.
+
+        If an arm is in several masks, its last status counts.
+        """
         evidence, dropped = self.evidence, ~self.record.active
         if not self._has_winner(reason):
             return [("eliminated", evidence.beaten), ("tied", evidence.tied), ("dropped", dropped)]
         best = np.arange(self.record.n_arms) == evidence.best
-        # With epsilon, the other arms are only shown to be no better than that, except certain losers.
+        # With epsilon, the other arms, except certain losers, are only shown to be no better by epsilon.
         others: ArmStatus = "not-better" if self._config.epsilon else "eliminated"
         return [
             (others, self.record.active),
@@ -165,7 +194,7 @@ class Stopping:
         ]
 
     def _has_winner(self, reason: Reason) -> bool:
-        """Whether one arm is known to be the best, or good enough."""
+        """Whether one arm is known to be the best or good enough."""
         if reason == "confident":
             return True
         if reason == "running" or self.record.n_active < 2 or not self.evidence.is_settled:
@@ -197,22 +226,28 @@ class Stopping:
 
 
 class DuelSelector:
-    """Base of the selectors of duels, which differ in the duels that they propose."""
+    """Base class of the selectors of duels.
+
+    Subclasses differ in the duels that they propose.
+    """
 
     def __init__(self, config: BestDuelConfig) -> None:
         self._stopping = Stopping(config)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
+        """Observe outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         self._stopping.tell(batch, outcomes)
 
     def decision(self) -> Decision:
-        """Recommend the arm whose worst preference is highest."""
+        """Recommend the arm whose worst preference over any active opponent is highest."""
         return self._stopping.decision()
 
 
 def evidence_of(config: BestDuelConfig, record: DuelRecord) -> Evidence:
-    """Choose the evidence of a record: Bradley-Terry model if the arms have features, else counts."""
+    """Evidence for a record of duels.
+
+    By the Bradley-Terry model if the arms have features, otherwise by counts.
+    """
     if config.features is None:
         return CountEvidence(config, record)
     by_model: Callable[[BestDuelConfig, DuelRecord], Evidence] = object_at(EVIDENCE_BY_FEATURES)

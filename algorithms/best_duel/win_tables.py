@@ -7,15 +7,16 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class Standings:
-    """Tables over pairs of arms and their summaries per arm, against active opponents only.
+    """Tables over pairs of arms, and their summaries per arm.
 
-    One `refresh` costs O(K), building the tables O(K^2). Both give the same values, bit for bit.
+    Summaries count active opponents only. One `refresh` costs O(K), building the tables O(K^2). Both give the
+    same values, bit for bit.
 
     Args:
         preferences: Share of duels that the row wins against the column, shape (K, K), NaN if unknown, 1/2 on
             the diagonal. The array is not copied; `refresh` changes it.
         counts: Scored duels of each pair, shape (K, K).
-        active: Shape (K,), not dropped.
+        active: Shape (K,), arms not dropped.
     """
 
     def __init__(self, preferences: FloatArray, counts: IntArray, active: BoolArray) -> None:
@@ -26,7 +27,7 @@ class Standings:
         self.divergences = bernoulli_kl(np.where(is_behind, preferences, 0.5), 0.5)
         self.against: FloatArray = counts * self.divergences  # (K, K) the evidence that the column leads
         self.doubts: FloatArray = self.against.sum(axis=1)  # (K,) Z_i, against i being the best
-        # (K, K) by which a row's opponents are compared: unknown is 1/2, excluded opponents are infinite
+        # (K, K) values that rank a row's opponents: 1/2 if unknown, infinite for excluded opponents
         self._contested = np.where(np.isnan(preferences), 0.5, preferences)
         self._contested[:, ~active] = np.inf
         np.fill_diagonal(self._contested, np.inf)
@@ -36,10 +37,11 @@ class Standings:
 
     @property
     def best(self) -> int | None:
-        """The active arm with the highest estimate, or the only active one; None if no estimate is known.
+        """The active arm with the highest estimate; None if no active arm has an estimate.
 
-        Few duels often give equal estimates. Among such arms, the one with the highest average preference
-        over the active arms is taken, then the first.
+        If only one arm is active, it is the best even without an estimate. Few duels often give equal
+        estimates. Among arms with equal estimates, the best is the one with the highest average preference
+        over the active arms, then the first.
         """
         best = int(self._ranked.argmax())
         if self._ranked[best] == -np.inf:
@@ -52,7 +54,9 @@ class Standings:
         return int(np.where(is_best, averages, -np.inf).argmax())
 
     def refresh(self, row: int, column: int, preference: float, count: int) -> None:
-        """Set one arm's preference over another; the reverse preference must be set as well.
+        """Set one arm's preference over another.
+
+        Set the reverse preference by a second call.
 
         Args:
             row: The arm.
@@ -78,15 +82,14 @@ class Standings:
 
 
 def worst_preferences(preferences: FloatArray, active: BoolArray) -> FloatArray:
-    """Each arm's preference over its strongest active opponent.
+    """Each arm's preference over its strongest active opponent, shape (K,).
+
+    For arm i: the minimum, over active j other than i, of the preference of i over j. NaN if no preference of
+    the arm over an active opponent is known.
 
     Args:
         preferences: Shape (K, K), NaN if unknown, which counts as 1/2.
-        active: Shape (K,), not dropped.
-
-    Returns:
-        Shape (K,), min over active j other than i of the preference of i over j; NaN if no preference of an
-        arm over active ones is known.
+        active: Shape (K,), arms not dropped.
     """
     others = active & ~np.eye(len(active), dtype=np.bool_)  # (K, K)
     known = others & ~np.isnan(preferences)

@@ -1,9 +1,9 @@
-"""Tests by the wealths of all pairs: which arms cannot be the winner, and which arm is the winner.
+"""Tests of which arms cannot be the winner, and which arm is the winner.
 
-An arm is the winner if it beats every other; q(i, j) is the preference of i over j, and M(i, j) the wealth
-that bets on j beating i, of `PairWealths`: if i beats or ties j it is a non-negative supermartingale that
-starts at 1, and so ever reaches 1 / alpha with probability at most alpha. No relation between pairs is
-assumed.
+They use the wealths of bets on all pairs. An arm is the winner if it beats every other. q(i, j) is the
+preference of i over j. M(i, j), from `PairWealths`, is the wealth that bets on j beating i: if i beats or
+ties j, it is a non-negative supermartingale that starts at 1, and so ever reaches 1 / alpha with probability
+at most alpha. No relation between pairs is assumed.
 
 Two rules name an arm a:
 
@@ -15,31 +15,33 @@ wealth reaches K / delta with probability at most delta / K. At most K arms are 
 other than the winner is ever named with probability at most delta, whether there is a winner or not.
 
 **Product.** If w beats or ties every other arm, then E(w) is a supermartingale too, because a duel changes
-only one of its factors, and so ever reaches 1 / delta with probability at most delta. An arm that loses to
-another is named only in that case, because it is not w. No union over arms or pairs is needed. Without such a
-w, the arm that is named can lose to another.
+only one of its factors. So E(w) ever reaches 1 / delta with probability at most delta. An arm that loses to
+another is named only in that case, because it is not w. No union over arms or pairs is needed. If no such w
+exists, the arm that is named can lose to another.
 
-**Dropped arms.** Which arms are dropped can depend on the outcomes, so the rest is not fixed beforehand. Let
-m be the number of arms dropped in the end. Then the rules apply to the remaining arms, and their error
-probabilities have these bounds:
+**Dropped arms.** Which arms are dropped can depend on the outcomes, so the remaining arms are not fixed
+beforehand. Let m be the number of arms dropped in the end. Then the rules apply to the remaining arms, and
+their error probabilities have these bounds:
 
-* Own duels: (m + 1) delta. Choose for each arm m + 1 of those that it does not beat, or all if they are
-  fewer. Suppose a is named but does not beat every remaining arm. Then one of its chosen arms remains,
-  because only m arms do not; against it the wealth of a reached K / delta. These are at most K (m + 1) events
-  of probability delta / K.
-* Product: (2 m + 1) delta, if some remaining arm beats all other remaining arms. It then fails to beat
-  dropped arms only, at most m. At most 2 m + 1 arms fail to beat at most m: r such arms have r (r - 1) / 2
-  pairs among themselves, each with one that does not beat the other, and r m such failures at most. Each has
-  a product over the arms that it does beat. That product is a supermartingale, and E is never above it,
-  because a factor of a dropped arm counts as 1 at most. The bound also holds, with ties allowed, if some arm
-  beats or ties every other, some arm does so among the rest, and so on: then only m + 1 arms can come first.
+* Own duels: (m + 1) delta. Choose for each arm m + 1 of the arms that it does not beat, or all of them if
+  they are fewer. Suppose a is named but does not beat every remaining arm. Then one of its chosen arms
+  remains, because only m arms are dropped; against this arm the wealth of a reached K / delta. These are at
+  most K (m + 1) events of probability delta / K.
+* Product: (2 m + 1) delta, if some remaining arm beats all other remaining arms. That arm fails to beat only
+  dropped arms, at most m. At most 2 m + 1 arms fail to beat at most m arms: r such arms have r (r - 1) / 2
+  pairs among themselves, each with one arm that does not beat the other, and r m such failures at most. Each
+  of these arms has a product over the arms that it does beat. That product is a supermartingale, and E is
+  never above it, because a factor of a dropped arm counts as 1 at most. The bound also holds, with ties
+  allowed, if some arm beats or ties every other, some arm does so among the rest, and so on: then only m + 1
+  arms can come first.
 
-**Good enough.** With epsilon > 0 an arm is good enough when no other beats it by more than epsilon, that is,
-when its preference over each is at least 1/2 - epsilon. For own duels, the wealths of a bet on preferences
-above 1/2 - epsilon and the proof is the same. With a winner assumed, a is good enough when the winner does
-not beat it by more than epsilon; nothing is shown about other arms. If the winner w does, its E with the
-factor of a alone replaced by the wealth for q(a, w) > 1/2 - epsilon is a supermartingale. It depends on a, so
-each of the K - 1 possibly wrong answers has its share of delta: the level is (K - 1) / delta.
+**Good enough.** With epsilon > 0 an arm is good enough if no other arm beats it by more than epsilon, that
+is, if its preference over each is at least 1/2 - epsilon. For own duels, the wealths are those of a bet on
+preferences above 1/2 - epsilon, and the proof is the same. With a winner assumed, a is good enough if the
+winner does not beat it by more than epsilon; nothing is shown about other arms. Suppose the winner w does
+beat it by more. Then E(w), with the factor of a alone replaced by the wealth for q(a, w) > 1/2 - epsilon, is
+a supermartingale. It depends on a, so each of the K - 1 possible wrong answers has its share of delta: the
+level is (K - 1) / delta.
 
 Source: Ville (1939) for the inequality; Robbins (1970), as in `HalfMixture`; the combinations are new here.
 """
@@ -55,12 +57,13 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class PairWealths:
-    """Log wealths M(i, j), each betting that arm j is preferred to i with more than `least`.
+    """Log wealths M(i, j) that bet on arm j being preferred to i by more than `least`.
 
-    If it is not, M(i, j) ever reaches 1 / alpha with probability at most alpha: it is the half mixture of the
-    pair's counts, or the wealth of its `FiniteBets` if the two are compared at most once on an example. An
-    unscored duel of i and j counts as won by i in M(i, j) and as won by j in M(j, i): the worst case for
-    each. So the bound holds for any missing outcome, and for any rule by which duels become unscored.
+    If the preference is at most `least`, M(i, j) ever reaches 1 / alpha with probability at most alpha. It is
+    the half mixture of the pair's counts; for two arms that are compared at most once on an example, it is
+    the wealth of their `FiniteBets`. An unscored duel of i and j counts as won by i in M(i, j) and as won by
+    j in M(j, i): the worst case for each. So the bound holds for any missing outcome, and for any rule by
+    which duels become unscored.
 
     Args:
         record: The record of the duels, empty for pairs that are compared at most once on an example; call
@@ -76,7 +79,7 @@ class PairWealths:
         self._stale = set(map(tuple, np.argwhere(record.told).tolist()))  # pairs with outdated entries
 
     def update(self) -> None:
-        """Mark the pairs of the last batch as outdated; the table is recomputed when it is read."""
+        """Mark the pairs of the last batch as outdated; reading the table recomputes them."""
         for first, second, outcome in self._record.latest:
             self._stale |= {(first, second), (second, first)}
             if self._bets is not None and self._record.is_once[first, second]:
@@ -84,7 +87,10 @@ class PairWealths:
 
     @property
     def log_wealths(self) -> FloatArray:
-        """Log M(row, column), shape (K, K); infinite if the column certainly wins, 0 on the diagonal."""
+        """Log M(row, column), shape (K, K), 0 on the diagonal.
+
+        Infinite if the column certainly wins.
+        """
         if self._stale:
             record = self._record
             rows, columns = np.array(sorted(self._stale)).T
@@ -99,18 +105,16 @@ class PairWealths:
 
 
 def log_e_values(log_wealths: FloatArray, active: BoolArray, shifted: FloatArray | None = None) -> FloatArray:
-    """Log E(i), evidence against each arm being the winner: the product over j of 1 - p + p M(i, j).
+    """Log E(i), the evidence against each arm being the winner, shape (K,).
 
-    p = 1 / (K - 1): one opponent that leads costs a factor of K - 1, and those that do not lead cost at most
-    a factor of e together. A factor of a dropped arm counts only if it is below 1.
+    E(i) is the product over j of 1 - p + p M(i, j), where p = 1 / (K - 1): if one opponent leads, this costs
+    a factor of K - 1, and the opponents that do not lead cost at most a factor of e together. A factor of a
+    dropped arm counts only if it is below 1.
 
     Args:
         log_wealths: log M, shape (K, K).
         active: Shape (K,), arms not dropped.
         shifted: Shape (K, K), replaces log M where it is not NaN; None to replace nothing.
-
-    Returns:
-        Shape (K,).
     """
     wealths = log_wealths if shifted is None else np.where(np.isnan(shifted), log_wealths, shifted)
     share = 1.0 / (len(active) - 1)
@@ -128,12 +132,15 @@ def own_duels_level(delta: float, n_arms: int) -> float:
 
 
 def product_level(delta: float, n_arms: int, epsilon: float) -> float:
-    """Level of log E at which an arm is ruled out when another one is named."""
+    """Level of log E at which an arm is ruled out when another arm is named."""
     return math.log((n_arms - 1 if epsilon > 0.0 else 1) / delta)
 
 
 def error_bound(delta: float, n_dropped: int, *, assume_winner: bool) -> float:
-    """Upper bound of the probability of naming a wrong arm, with at most `n_dropped` arms dropped."""
+    """Upper bound of the probability of naming a wrong arm.
+
+    It holds with at most `n_dropped` arms dropped.
+    """
     return ((2 if assume_winner else 1) * n_dropped + 1) * delta
 
 
@@ -143,20 +150,20 @@ ROUNDING = 1e-9  # tolerance for sums of outcomes
 
 
 class FiniteBets:
-    """Wealth of bets that an arm's mean over all n examples exceeds m, per ordered pair of arms.
+    """Wealth of bets that an arm's mean over n examples exceeds m.
 
-    A duel multiplies it by 1 + c (x / m_t - 1), m_t = (n m - S) / (n - t): that is 1 + lambda (x - m_t) with
-    lambda = c / m_t. Under the hypothesis m_t bounds the mean of the next outcome, a uniform draw from the
-    examples that the pair has not used, so the wealth is a non-negative supermartingale that starts at 1under
-    any choice of pairs by earlier outcomes. It is averaged over constant values of c, the largest of them
-    0.9. They are the bets of the half mixture at quantiles of its weights: with many examples left, the two
-    wealths are about equal.
+    One wealth per ordered pair of arms. A duel multiplies the wealth by 1 + c (x / m_t - 1), where m_t = (n m
+    - S) / (n - t). This is 1 + lambda (x - m_t) with lambda = c / m_t. The next outcome is a uniform draw
+    from the examples that the pair has not used, so under the hypothesis its mean is at most m_t. The wealth
+    is therefore a non-negative supermartingale that starts at 1, for any choice of pairs by earlier outcomes.
+    It is averaged over constant values of c, the largest of them 0.9. They are the bets of the half mixture
+    at quantiles of its weights: with many examples left, the two wealths are about equal.
 
     Once S is above n m, the arm's mean certainly exceeds m, and the wealth is infinite. If the remaining
     examples cannot lift S above n m, the mean certainly does not exceed m, and the wealth counts as 0.
 
     An unscored duel counts as x = 0 for both arms, the worst case for each: a higher x gains more at once and
-    lowers every later m_t, so wealth does not decrease in x.
+    lowers every later m_t, so the wealth does not decrease in x.
 
     Source: Waudby-Smith and Ramdas (2020), "Confidence sequences for sampling without replacement", NeurIPS.
     """
@@ -170,13 +177,16 @@ class FiniteBets:
         self._log_wealth = np.zeros((n_arms, n_arms, len(self._stakes)))  # (K, K, J)
 
     def bet(self, first: int, second: int, outcome: float) -> None:
-        """Absorb the next duel of a pair: the outcome for the first arm, NaN if unscored."""
+        """Bet on the next duel of a pair.
+
+        `outcome` is in favour of the first arm, NaN if unscored.
+        """
         is_scored = outcome == outcome  # not NaN
         self._bet(second, first, outcome if is_scored else 0.0)
         self._bet(first, second, 1.0 - outcome if is_scored else 0.0)
 
     def log_wealth(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Log wealth for the column's mean against the row, shape (M,), for M pairs."""
+        """Log wealth for the column's mean against the row, for M pairs, shape (M,)."""
         parts = self._log_wealth[rows, columns]  # (M, J)
         highest = parts.max(axis=1)
         average = highest + np.log(np.exp(parts - highest[:, np.newaxis]).mean(axis=1))
@@ -187,14 +197,17 @@ class FiniteBets:
 
     def _bet(self, row: int, column: int, outcome: float) -> None:
         mean = (self._goal - self._gains[row, column]) / (self._n_examples - self._told[row, column])
-        if mean > ROUNDING:  # else nothing is left to lose: any gain makes it certain
+        if mean > ROUNDING:  # otherwise no bet is needed: any gain makes the answer certain
             self._log_wealth[row, column] += np.log1p(self._stakes * (outcome / mean - 1.0))
         self._told[row, column] += 1
         self._gains[row, column] += outcome
 
 
 def _stakes(least: float) -> FloatArray:
-    """Bet sizes c = (q - m) / (1 - m) for quantiles q of the half mixture's weights, shape (J,)."""
+    """Bet sizes c = (q - m) / (1 - m), shape (J,).
+
+    The q are quantiles of the half mixture's weights.
+    """
     places = (np.arange(NODES) + 0.5) / NODES
     quantiles = [
         betaincinv(up, down, below + (1.0 - below) * places)

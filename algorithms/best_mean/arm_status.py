@@ -1,4 +1,7 @@
-"""Status of arms by bounds of their means: which can be named best, are tied, or are eliminated."""
+"""Status of arms from bounds of their means.
+
+It shows which arms can be named best, are tied, or are eliminated.
+"""
 
 from dataclasses import dataclass
 
@@ -8,23 +11,25 @@ from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import statuses
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-# means this close are equal: sums of the same scores in another order can differ by this much
+# Means that differ by at most this are equal: summing the same scores in another order can change a sum.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """Status of the arms if every mean lies within its bounds; each mask has shape (K,).
+    """Status of the arms if every mean lies within its bounds.
 
-    A dropped arm is in `dropped` only: it is not compared with any other arm.
+    Each mask has shape (K,). A dropped arm is in `dropped` only, and it is not compared with other arms.
     """
 
     good_enough: BoolArray
-    """Not eliminated, with a score, and no other arm can be better by more than epsilon."""
+    """Not eliminated, scored, and no other arm can be better by more than epsilon."""
     tied: BoolArray
-    """Fully scored, with a mean within epsilon of the highest, and not the only such arm."""
+    """Fully scored, with a mean within epsilon of the highest possible mean.
+    Empty unless several arms are."""
     eliminated: BoolArray
-    """Another arm is better; with a positive epsilon, an eliminated arm can still be tied."""
+    """Another arm is better.
+    With a positive epsilon, an eliminated arm can still be tied."""
     dropped: BoolArray
 
     @classmethod
@@ -62,11 +67,11 @@ class Standing:
     def best(self, ranking: FloatArray) -> int | None:
         """Choose the arm to recommend; None if no eligible arm has a rank.
 
-        The highest ranked arm is chosen from the tied arms. If no arm is tied, it is chosen from the good
-        enough arms, and if no arm is good enough, from all arms that are neither eliminated nor dropped.
+        The highest ranked of the tied arms is chosen. If no arm is tied, it is the highest ranked of the good
+        enough arms; if no arm is good enough, of all arms that are neither eliminated nor dropped.
 
         Args:
-            ranking: Shape (K,), NaN where unknown.
+            ranking: Shape (K,), NaN if unknown.
         """
         in_question = ~(self.eliminated | self.dropped)
         preferred = (self.tied & in_question, self.good_enough)
@@ -75,7 +80,12 @@ class Standing:
         return int(ranked.argmax()) if ranked.max() > -np.inf else None
 
     def statuses(self, best: int | None, *, settled: bool) -> tuple[ArmStatus, ...]:
-        """Status of each arm, given the recommended arm and whether it is named the best."""
+        """Status of each arm.
+
+        Args:
+            best: The recommended arm.
+            settled: Whether the recommended arm is claimed to be the best or good enough.
+        """
         groups: list[tuple[ArmStatus, BoolArray]] = []
         if settled and best is not None:
             is_best = np.arange(len(self.dropped)) == best
@@ -88,7 +98,10 @@ class Standing:
 
 
 def _highest_other(upper: FloatArray, active: BoolArray) -> FloatArray:
-    """Highest upper bound of any other active arm, shape (K,); -inf if there is none."""
+    """Highest upper bound of any other active arm, shape (K,).
+
+    -inf if no other arm is active.
+    """
     among = np.where(active, upper, -np.inf)
     first = int(among.argmax())
     others = np.full(len(among), among[first])

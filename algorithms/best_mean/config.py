@@ -1,4 +1,4 @@
-"""Settings common to all best-mean selectors, validated on creation."""
+"""Settings common to all best-mean selectors, validated when created."""
 
 from dataclasses import dataclass
 
@@ -22,13 +22,16 @@ class BestMeanConfig:
     budget: int | None = None
     """Largest number of pairs to observe, unscored ones included; None for no limit."""
     delta: float | None = None
-    """Error probability in (0, 1) at which to stop once the best arm is known; None for no such stop."""
+    """Error probability, in (0, 1), at which to stop once the best arm is known.
+    None never stops for that."""
     epsilon: float = 0.0
-    """Tolerance in [0, 1): the arm that is named can be this far below the highest mean."""
+    """Tolerance in [0, 1).
+    The recommended arm's mean can be this far below the highest mean."""
     max_unscored: float = 0.5
     """Share of unscored pairs, in [0, 1], above which an arm is dropped."""
     intervals: bool = True
-    """Whether decisions have intervals; False saves half of the time if only estimates are needed."""
+    """Whether decisions have intervals.
+    False saves half of the time if only estimates are needed."""
 
     def __post_init__(self) -> None:
         check_parameters(
@@ -38,6 +41,6 @@ class BestMeanConfig:
             ("budget", self.budget, self.budget is None or self.budget >= 1, "at least 1 or None"),
             ("delta", self.delta, self.delta is None or 0.0 < self.delta < 1.0, "in (0, 1) or None"),
             ("epsilon", self.epsilon, 0.0 <= self.epsilon < 1.0, "in [0, 1)"),
-            ("intervals", self.intervals, self.intervals or self.delta is None, "true for a delta"),
+            ("intervals", self.intervals, self.intervals or self.delta is None, "true if delta is set"),
             ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
         )

@@ -11,7 +11,7 @@ from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 SETTLED: tuple[ArmStatus, ...] = ("best", "top", "tied", "chosen", "not-better")
-"""Statuses that an arm can have only if something is claimed."""
+"""Statuses that an arm can have only if the decision claims something."""
 
 
 def check_possible(
@@ -28,14 +28,16 @@ def check_possible(
         decision: A decision on K arms.
         least: Shape (K,), means if every missing score were 0.
         most: Shape (K,), means if every missing score were 1.
-        fully_scored: Shape (K,), arms whose every example is scored.
+        fully_scored: Shape (K,), arms with a score on every example.
         by_intervals: Whether arms are eliminated by their intervals rather than by separate tests.
 
     Raises:
-        ImpossibleState: If known scores lie outside [0, 1] on average, an interval is empty or reaches beyond
-            what the known scores allow, an estimate lies outside its interval, or a status contradicts them.
+        ImpossibleState: If the known scores lie outside [0, 1] on average; an interval is empty or reaches
+            beyond what the known scores allow; an estimate lies outside its interval; or a status
+            contradicts any of these.
     """
-    lower, upper = np.fmax(decision.lower, least), np.fmin(decision.upper, most)  # if one is NaN, the other
+    # `fmax` and `fmin` ignore NaN
+    lower, upper = np.fmax(decision.lower, least), np.fmin(decision.upper, most)
     estimates = decision.estimates
     _refuse(
         (least < -ROUNDING) | (most > 1.0 + ROUNDING) | (least > most + ROUNDING),
@@ -83,7 +85,10 @@ def _check_statuses(
 
 
 def _refuse(is_wrong: BoolArray, difference: Callable[[int], str]) -> None:
-    """Raise `ImpossibleState` for the first arm of the mask, if any."""
+    """Raise `ImpossibleState` for the first arm of a mask.
+
+    Do nothing if the mask is empty.
+    """
     if is_wrong.any():
         arm = int(is_wrong.argmax())
         raise ImpossibleState(arm, difference(arm))

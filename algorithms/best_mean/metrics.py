@@ -1,8 +1,9 @@
-"""Quality metrics of a best-mean selector, given the whole score matrix that it saw only in part.
+"""Quality metrics of a best-mean selector, given the whole score matrix.
 
-K arms, n examples, R runs, T budgets in increasing order. Scores lie in [0, 1], higher is better; a missing
-score is NaN and left out. The metrics of the recommended arm all measure how often it is in a set of arms
-that count as right: `best_arms`, `arms_within_gap` or `arms_not_worse`.
+The selector saw only a part of this matrix. K arms, n examples, R runs, T budgets in increasing order. Scores
+lie in [0, 1], higher is better; a missing score is NaN and left out. The metrics of the recommended arm all
+measure how often it is in a set of arms that count as right: `best_arms`, `arms_within_gap` or
+`arms_not_worse`.
 
 Sources: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Section 4.2 (precision, NDCG) and
 Corollary 1 (hardness); Tolochinsky et al., "Valid Best-Model Identification in LLM Evaluation via Low-Rank
@@ -18,17 +19,15 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 NOBODY = -1
-"""Placeholder for the recommended arm of a run that recommends no arm; never counts as right."""
+"""Placeholder for the recommended arm of a run that recommends no arm.
+Never counts as right."""
 
 
 def true_means(scores: ArrayLike) -> FloatArray:
-    """Compute the mean of every arm over its present scores.
+    """Mean of every arm over its present scores, shape (K,).
 
     Args:
-        scores: Shape (K, n), NaN where missing.
-
-    Returns:
-        Shape (K,).
+        scores: Shape (K, n), NaN if missing.
 
     Raises:
         InvalidParameter: If the scores are not a matrix, or an arm has no score.
@@ -39,13 +38,13 @@ def true_means(scores: ArrayLike) -> FloatArray:
     present = ~np.isnan(matrix)
     counts = present.sum(axis=1)
     if not counts.all():
-        raise InvalidParameter("scores", f"none for arm {int(counts.argmin())}", "there for every arm")
+        raise InvalidParameter("scores", f"no score for arm {int(counts.argmin())}", "present for every arm")
     means: FloatArray = matrix.sum(axis=1, where=present, dtype=np.float64) / counts
     return means
 
 
 def true_values(scores: ArrayLike, groups: Groups | None) -> FloatArray:
-    """Compute the value of every arm from its group means, shape (K,); its mean without groups.
+    """Value of every arm from its group means, shape (K,); without groups, its mean.
 
     Raises:
         InvalidParameter: Like `true_means`.
@@ -64,19 +63,16 @@ def true_values(scores: ArrayLike, groups: Groups | None) -> FloatArray:
 
 
 def best_arms(means: ArrayLike) -> BoolArray:
-    """Mask of the arms with the highest mean, shape (K,); several if they tie exactly."""
+    """Which arms have the highest mean, shape (K,); several if they tie exactly."""
     return arms_within_gap(means, 0.0)
 
 
 def arms_within_gap(means: ArrayLike, gap: float) -> BoolArray:
-    """Mask of the arms with a mean at most `gap` below the highest.
+    """Which arms have a mean at most `gap` below the highest, shape (K,).
 
     Args:
         means: Shape (K,), without NaN.
         gap: Non-negative, in score units; the paper uses 0.001 and 0.01.
-
-    Returns:
-        Shape (K,).
 
     Raises:
         InvalidParameter: If the gap is negative or a mean is missing.
@@ -91,17 +87,17 @@ def arms_within_gap(means: ArrayLike, gap: float) -> BoolArray:
 
 
 def arms_not_worse(scores: ArrayLike, level: float) -> BoolArray:
-    """Mask of the arms that are not significantly worse than the best one, by McNemar's exact test.
+    """Arms that McNemar's exact test does not show to be worse than the best arm.
 
     An arm is compared with the arm of the highest mean (the first of several) on the examples on which both
     have a score and the scores differ. It is worse if it has the lower score on most of these, and if the
     two-sided probability of a split at least this uneven under fair coin flips is at most `level`. For scores
-    of 0 and 1 this is McNemar's test; for others it is the sign test, of which McNemar's is a special case;
-    it measures how often one arm beats the other, not by how much. Each arm is tested at `level` by itself,
-    as in the paper: there is no correction for the number of arms.
+    of 0 and 1 this is McNemar's test. For other scores it is the sign test, of which McNemar's is a special
+    case: it measures how often one arm beats the other, not by how much. Each arm is tested at `level`
+    separately, as in the paper: there is no correction for the number of arms.
 
     Args:
-        scores: Shape (K, n), NaN where missing.
+        scores: Shape (K, n), NaN if missing.
         level: In (0, 1); the paper uses 0.01 and 0.1.
 
     Returns:
@@ -118,21 +114,20 @@ def arms_not_worse(scores: ArrayLike, level: float) -> BoolArray:
     matrix = np.asarray(scores)
     wins = (matrix > matrix[best]).sum(axis=1)  # (K,); a comparison with NaN is false
     losses = (matrix < matrix[best]).sum(axis=1)
-    # Twice the lower tail: an arm with more wins than losses gets at least 1.
+    # Twice the lower tail, which is at least 1 for an arm with more wins than losses.
     p_values = np.minimum(1.0, 2.0 * bdtr(wins, wins + losses, 0.5))
     not_worse: BoolArray = p_values > level
     return not_worse
 
 
 def hits(recommended: ArrayLike, right: BoolArray) -> BoolArray:
-    """Test whether each recommended arm is one of those that count as right.
+    """Whether each recommended arm is one that counts as right.
+
+    The result has the shape of `recommended`.
 
     Args:
-        recommended: Arms, any shape; `NOBODY` if a run recommends none.
+        recommended: Arms, any shape; `NOBODY` if a run recommends no arm.
         right: Shape (K,), from `best_arms`, `arms_within_gap` or `arms_not_worse`.
-
-    Returns:
-        The shape of `recommended`.
     """
     arms = np.asarray(recommended)
     found: BoolArray = (arms != NOBODY) & right[arms]
@@ -143,13 +138,13 @@ def ndcg(estimates: ArrayLike, means: ArrayLike, top: int = 10) -> float:
     """Normalised discounted cumulative gain of the first places of a ranking.
 
     The arm in place p = 1, 2, ... gains mean / log2(p + 1), summed over the first `top` places and divided by
-    what the best ranking gains. Arms of equal estimates share the gains of their places equally, as if
-    averaged over all orders; arms without an estimate come last, as equals.
+    the gain of the best ranking. Arms with equal estimates share the gains of their places equally, as if
+    averaged over all orders. Arms without an estimate come last and count as equal.
 
     Args:
-        estimates: Shape (K,), by which arms are ranked; NaN where unknown.
+        estimates: Shape (K,), by which arms are ranked; NaN if unknown.
         means: Shape (K,), the true means, non-negative.
-        top: Places that count, at least 1.
+        top: Number of places that count, at least 1.
 
     Returns:
         In [0, 1]; 1 if all means are 0, because then all rankings are equally good.
@@ -183,13 +178,18 @@ def ndcg(estimates: ArrayLike, means: ArrayLike, top: int = 10) -> float:
 
 
 def hardness(means: ArrayLike) -> float:
-    """Hardness H1 of finding the best arm: the sum of 1 / gap^2 over the arms below the best.
+    """Hardness H1 of finding the best arm.
+
+    The sum of 1 / gap^2 over the arms below the best.
 
     Args:
         means: Shape (K,), without NaN.
 
     Returns:
-        In score units to the power of -2; 0 if all arms tie. Arms that tie with the best are left out.
+        In score units to the power of -2. Arms that tie with the best are left out; 0 if all arms tie.
+
+    Raises:
+        InvalidParameter: If a mean is missing.
 
     Source: Audibert & Bubeck (2010), "Best Arm Identification in Multi-Armed Bandits", Section 2.
     """
@@ -202,8 +202,8 @@ def budget_to_reach(budgets: ArrayLike, accuracy: ArrayLike, level: float = 0.95
     """The smallest budget at which an accuracy curve reaches a level.
 
     The first time counts, even if the curve falls below the level again later. With few runs, this is too
-    early: at a true accuracy of 0.9, the share among 20 runs is 0.95 or more with probability 0.39, among 500
-    runs with 3e-5.
+    optimistic: at a true accuracy of 0.9, the share among 20 runs is 0.95 or more with probability 0.39;
+    among 500 runs, with probability 3e-5.
 
     Args:
         budgets: Shape (T,), increasing.

@@ -1,6 +1,6 @@
-"""Proposed and observed pairs of the K x n score matrix, with their sums per arm.
+"""Record of proposed and observed pairs of the K x n score matrix.
 
-A round costs O(K + B), plus O(n) for each arm whose examples are drawn.
+It includes their sums per arm. A round costs O(K + B), plus O(n) for each arm whose examples are drawn.
 """
 
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ class ScoreMatrix:
     """Revealed part of the score matrix.
 
     A pair is free until it is proposed or observed. An arm is dropped permanently as soon as
-    `too_many_unscored` is true, or a tell follows `leave_out`; it then has no free pairs.
+    `too_many_unscored` is true, or when a tell follows `leave_out`; it then has no free pairs.
 
     Args:
-        config: The problem; gives the size of the matrix.
-        groups: Groups of the examples, for values by group means; None if all examples count alike.
+        config: The problem, which gives the size of the matrix.
+        groups: Groups of the examples, for values by group means; None if arms are compared by plain means.
     """
 
     def __init__(self, config: BestMeanConfig, groups: Groups | None = None) -> None:
@@ -35,14 +35,14 @@ class ScoreMatrix:
         self._max_unscored = config.max_unscored
         shape = (config.n_arms, config.n_examples)
         self._told = np.zeros(shape, dtype=np.bool_)  # (K, n)
-        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), proposed or observed
+        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n) pairs proposed or observed
         self.told = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs observed, unscored ones included
         self.scored = np.zeros(config.n_arms, dtype=np.int64)  # (K,) scored pairs
         self.sums = np.zeros(config.n_arms)  # (K,) sums of the scores
         by_group = (config.n_arms, self.groups.n_groups)
         self._scored_in = np.zeros(by_group, dtype=np.int64)  # (K, G) scored pairs of each group
         self._sums_in = np.zeros(by_group)  # (K, G) sums of their scores
-        # (K, P) pairs of each part proposed or observed
+        # (K, P) number of pairs of each part that were proposed or observed
         self.asked = np.zeros((config.n_arms, self.groups.n_parts), dtype=np.int64)
         self.pending = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs proposed, not yet observed
         self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
@@ -51,7 +51,7 @@ class ScoreMatrix:
         self._in_flight = InFlight()
 
     def add_arms(self, count: int) -> None:
-        """Append rows of free pairs."""
+        """Append arms, whose pairs are all free."""
         self.n_arms += count
         self._told, self._taken = with_more(self._told, count), with_more(self._taken, count)
         self.told, self.scored = with_more(self.told, count), with_more(self.scored, count)
@@ -68,21 +68,24 @@ class ScoreMatrix:
 
     @property
     def means(self) -> FloatArray:
-        """Mean score of each arm, or its value by group means, shape (K,); NaN without a score."""
+        """Mean score of each arm, or its value by group means, shape (K,).
+
+        NaN without a score.
+        """
         means = np.full(self._sums_in.shape, np.nan)
         np.divide(self._sums_in, self._scored_in, out=means, where=self._scored_in > 0)
         return self.groups.value(means)
 
     @property
     def fully_scored(self) -> BoolArray:
-        """Arms with a score on every example, shape (K,): their means are known."""
+        """Arms with a score on every example, so that their means are known, shape (K,)."""
         return np.asarray(self.scored == self.n_examples, dtype=np.bool_)
 
     @property
     def possible_means(self) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest mean that the scores allow, shapes (K,) and (K,).
+        """Lowest and highest mean that the scores allow, shape (K,) each.
 
-        An example without a score, observed or not, counts as 0 in the one and as 1 in the other.
+        An example without a score, observed or not, counts as 0 for the lowest and as 1 for the highest mean.
         """
         sizes, value = self.groups.sizes, self.groups.value
         unknown = sizes - self._scored_in
@@ -98,17 +101,20 @@ class ScoreMatrix:
         return self.active[arms] & ~self._taken[arms, examples]
 
     def open_examples(self, arms: IntArray) -> IntArray:
-        """Examples on which one of these active arms has a free pair, ascending; costs O(A n)."""
+        """Examples on which any of these active arms has a free pair, ascending.
+
+        Costs O(A n).
+        """
         return np.flatnonzero(~self._taken[arms].all(axis=0))
 
     def untold(self, arms: IntArray) -> BoolArray:
-        """Mask of the examples not yet observed for each of A arms, shape (A, n)."""
+        """Which examples were not yet observed for each of A arms, shape (A, n)."""
         return ~self._told[arms]
 
     def draw(self, arm: int, size: int, rng: np.random.Generator, part: int | None = None) -> IntArray:
         """Draw from an arm's free examples without replacement, in random order.
 
-        The probability of an example is proportional to its weight: uniform if all count alike.
+        The probability of an example is proportional to its weight, so uniform without weights.
 
         Args:
             arm: The arm.
@@ -117,7 +123,7 @@ class ScoreMatrix:
             part: The part to draw from; None for all parts.
 
         Returns:
-            Shape (min(size, F),), F the number of the arm's free examples in that part.
+            Shape (min(size, F),), where F is the number of the arm's free examples in that part.
         """
         groups = self.groups
         is_free = ~self._taken[arm] if part is None else ~self._taken[arm] & (groups.part_of == part)
@@ -127,15 +133,18 @@ class ScoreMatrix:
         return rng.choice(free, size=min(size, free.size), replace=False)
 
     def ask(self, arms: ArrayLike, examples: IntArray) -> Batch:
-        """Create a batch of free pairs and mark them as pending; `arms` is one arm or shape (B,)."""
+        """Create a batch of free pairs and mark them as pending.
+
+        `arms` is one arm or shape (B,).
+        """
         batch = Batch(np.broadcast_to(np.asarray(arms, dtype=np.int64), examples.shape), examples)
         self._take(batch.arms, batch.examples)
         self.pending += np.bincount(batch.arms, minlength=self.n_arms)
-        self._in_flight.asked(batch)
+        self._in_flight.append(batch)
         return batch
 
     def ask_uniformly(self, size: int, rng: np.random.Generator, among: BoolArray | None = None) -> Batch:
-        """Draw a batch of at most `size` pairs uniformly from all free ones, grouped by arm.
+        """Draw at most `size` pairs uniformly from all free pairs, grouped by arm.
 
         Args:
             size: Number of pairs wanted.
@@ -146,14 +155,14 @@ class ScoreMatrix:
         size = min(size, int(free.sum()))
         if size == 0:
             return EMPTY_BATCH
-        # Uniform pairs in two steps: the number from each row, then the examples of each row.
+        # Draw uniform pairs in two steps: the number from each row, then the examples of each row.
         counts = rng.multivariate_hypergeometric(free, size, method="marginals")
         arms = np.flatnonzero(counts)
         examples = [self.draw(int(arm), int(counts[arm]), rng) for arm in arms]
         return self.ask(np.repeat(arms, counts[arms]), np.concatenate(examples))
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
-        """Reveal the scores of a batch, proposed here or not.
+        """Record the scores of a batch, whether or not it was proposed here.
 
         Args:
             batch: B pairs not observed before.
@@ -166,8 +175,8 @@ class ScoreMatrix:
             RefusedTell: If the batch or an outcome is invalid; the matrix is then unchanged.
         """
         arms, examples = batch.arms, batch.examples
-        scores = self._checked(batch, outcomes)
-        self._in_flight.told(batch)
+        scores = self._validate(batch, outcomes)
+        self._in_flight.take_first(batch)
         was_taken = self._taken[arms, examples]
         self.pending -= np.bincount(arms[was_taken], minlength=self.n_arms)
         self._take(arms[~was_taken], examples[~was_taken])
@@ -195,7 +204,7 @@ class ScoreMatrix:
             self.active[arm] = False
             self.free_of_arm[arm] = 0
 
-    def _checked(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
+    def _validate(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
         """Validate a batch; return its outcomes as floats."""
         arms, examples = batch.arms, batch.examples
         if arms.ndim != 1:
@@ -212,9 +221,10 @@ class ScoreMatrix:
 
 
 def highest(bounds: FloatArray, free: IntArray, pending: IntArray, rng: np.random.Generator) -> int:
-    """Choose the arm with free pairs whose bound is highest; at least one arm must have a free pair.
+    """The arm with free pairs whose bound is highest.
 
-    Ties go to the arms with the fewest pending pairs, and among those are broken uniformly at random.
+    Requires that an arm has a free pair. Ties go to the arms with the fewest pending pairs, and are then
+    broken uniformly at random.
 
     Args:
         bounds: Shape (K,).

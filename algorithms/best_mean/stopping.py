@@ -1,4 +1,7 @@
-"""Stopping rule and decision of best-mean selectors, and the arms and pairs they can still propose."""
+"""Stopping rule and decision of best-mean selectors.
+
+The rule also determines which arms and how many pairs they can still propose.
+"""
 
 from typing import Literal
 
@@ -18,8 +21,8 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 Variant = Literal["mended", "paper"]
 """Rules by which a selector proposes and stops:
 
-* mended: stops by single ends without a needless union bound; arms that these rule out are not proposed
-  again; and a round holds several small pulls. docs/how-the-intervals-stop.md has the proof.
+* mended: stops by single ends, which avoid a needless union bound. Arms that these rule out are not proposed
+  again, and a round holds several small pulls. docs/how-the-intervals-stop.md has the proof.
 * paper: as published, with one pull a round; stops by the reported intervals, which hold simultaneously.
 """
 
@@ -27,15 +30,15 @@ INTERVAL_DELTA = 0.05  # for the intervals of a campaign without delta
 
 
 def interval_alpha(config: BestMeanConfig) -> float:
-    """Error probability of a campaign's intervals: `delta`, or 0.05 without one."""
+    """Error probability of a campaign's intervals: `delta`, or 0.05 if it is None."""
     return INTERVAL_DELTA if config.delta is None else config.delta
 
 
 def single_levels(config: BestMeanConfig, variant: Variant) -> EndLevels | None:
-    """Error levels of the one-sided bounds used for stopping; None to stop by the intervals' own ends.
+    """Error levels of the one-sided bounds used for stopping.
 
-    A wrong answer requires that the lower end of one of K - 1 wrong arms fails, or the upper end of the one
-    best arm.
+    None to stop by the intervals' own ends. A wrong answer requires that the lower end of one of K - 1 wrong
+    arms fails, or the upper end of the one best arm.
     """
     if variant == "paper":
         return None
@@ -44,7 +47,12 @@ def single_levels(config: BestMeanConfig, variant: Variant) -> EndLevels | None:
 
 
 def intervals_of(config: BestMeanConfig, single: EndLevels | None = None) -> FinitePopulationIntervals | None:
-    """Create intervals of all arms, with single ends at these levels; None if the config wants none."""
+    """Create intervals of all arms; None if the config has `intervals` off.
+
+    Args:
+        config: The problem and the common parameters.
+        single: Levels of the single ends; None to use the ends of the intervals.
+    """
     if not config.intervals:
         return None
     alpha = interval_alpha(config)
@@ -52,7 +60,10 @@ def intervals_of(config: BestMeanConfig, single: EndLevels | None = None) -> Fin
 
 
 def standing_of(matrix: ScoreMatrix, lower: FloatArray, upper: FloatArray, epsilon: float) -> Standing:
-    """Status of the arms of a score matrix by bounds of their means, shape (K,) each."""
+    """Status of the arms of a score matrix, given bounds of their means.
+
+    Lower and upper bounds have shape (K,) each.
+    """
     return Standing.of(
         lower,
         upper,
@@ -66,33 +77,33 @@ def standing_of(matrix: ScoreMatrix, lower: FloatArray, upper: FloatArray, epsil
 class Stopping:
     """Stopping rule over a score matrix, with the decision that follows.
 
-    With `delta` it stops as soon as an arm is good enough: its lower end reaches every other upper end less
-    `epsilon`, among the arms that were not dropped. The ends are those of the intervals, or those of the
-    known scores alone, with a missing score counted as 0 below and 1 above. Only the latter can make a claim
-    exact, so one unscored example that could change the answer prevents an exact claim.
+    With `delta` it stops as soon as an arm is good enough: its lower end is at least every other upper end
+    minus `epsilon`, among the arms that were not dropped. The ends are those of the intervals, or those of
+    the known scores alone, with a missing score counted as 0 for the lower and 1 for the upper end. Only the
+    latter can make a claim exact, so one unscored example that could change the answer prevents an exact
+    claim.
 
-    The claim is that no arm, among those not dropped, has a mean more than `epsilon` above that of the best
-    one, and that the statuses hold:
+    The claim is that no arm that was not dropped has a mean more than `epsilon` above that of the best arm,
+    and that the statuses hold:
 
-    * exact: the claim follows from the known scores, for any values of the others; so do the statuses.
+    * exact: the claim and the statuses follow from the known scores, for any values of the others.
     * proven: the claim follows from the ends, except with the probability that the claim states. Let alpha be
-      `delta`, or 0.05 without one.
+      `delta`, or 0.05 if it is None.
 
-    For "mended", the ends are single ones: upper ends at alpha / 2 each, because only that of the one best
+    For "mended", the ends are single ends: upper ends at alpha / 2 each, because only that of the one best
     arm matters, and lower ends at alpha / (2 (K - 1)). With m arms dropped, the best of the rest depends on
     the data, and one of m + 1 upper ends matters: the claim states (1 + m / 2) alpha, and nothing is proven
-    if that is 1 or more. The reported intervals are others: they hold simultaneously, and no decision uses
-    them.
+    if that is 1 or more. The reported intervals differ: they hold simultaneously, and no decision uses them.
 
     For "paper", the ends are those of the reported intervals, and the claim states alpha, whichever arms are
-    dropped: if all intervals hold, with i the arm named and j any other remaining arm, mean_i >= lower_i >=
+    dropped. If all intervals hold, with i the named arm and j any other remaining arm, mean_i >= lower_i >=
     upper_j - epsilon >= mean_j - epsilon.
 
     docs/how-the-intervals-stop.md has both proofs. Dropped arms are neither named nor compared with, and the
     claim does not cover them.
 
-    Any arm that is good enough can be named, so the highest ranked one by any ranking, even a biased one, is
-    valid: no claim depends on a ranking. Means that differ by less than 1e-9 count as equal.
+    Any good enough arm can be named, so the claim holds for the highest ranked one by any ranking, even a
+    biased one. Means that differ by less than 1e-9 count as equal.
     """
 
     def __init__(
@@ -112,10 +123,10 @@ class Stopping:
         """Update the intervals with scores that the matrix has accepted.
 
         Args:
-            batch: The pairs, B of them.
+            batch: B pairs.
             scores: Shape (B,), in [0, 1], NaN if unscored.
             is_draw: Shape (B,), which examples were drawn uniformly from the unobserved ones of their arm
-                rather than chosen; None if all were.
+                rather than chosen; None if all were drawn.
         """
         if self._intervals is not None:
             self._intervals.update(batch.arms, scores, is_draw)
@@ -131,7 +142,7 @@ class Stopping:
 
     @property
     def worth_asking(self) -> BoolArray:
-        """Arms to propose next, shape (K,): the candidates that prevent stopping.
+        """Arms to propose next, shape (K,): the arms that prevent stopping.
 
         These are the arm with the highest lower end and the arms whose upper ends it does not reach, if any
         of them has free pairs; otherwise all arms in question.
@@ -151,7 +162,7 @@ class Stopping:
         return self._is_mended and self._config.delta is not None
 
     def room(self, wanted: int) -> int:
-        """Number of the wanted pairs that can be proposed; 0 when stopped."""
+        """Number of the wanted pairs that can be proposed; 0 if stopped."""
         if self._reason() != "running":
             return 0
         if self._config.budget is None:
@@ -160,7 +171,9 @@ class Stopping:
         return min(wanted, max(0, self._config.budget - spent))
 
     def decision(self, ranking: FloatArray | None = None) -> Decision:
-        """The decision; recommends the highest ranked arm that `Standing.best` allows.
+        """The current decision.
+
+        Recommends the highest ranked arm that `Standing.best` allows.
 
         Args:
             ranking: Shape (K,), values to rank the arms by, NaN if unknown; None for the estimates.
@@ -209,7 +222,10 @@ class Stopping:
 
     @property
     def _stated(self) -> float:
-        """Upper bound of the probability that a conclusion from the ends is wrong; can exceed 1."""
+        """Upper bound of the probability that a conclusion from the ends is wrong.
+
+        It can exceed 1.
+        """
         n_dropped = int(np.count_nonzero(~self._matrix.active)) if self._is_mended else 0
         return (1.0 + n_dropped / 2.0) * interval_alpha(self._config)
 
@@ -218,7 +234,7 @@ class Stopping:
 
     @property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends used for stopping, shapes (K,) and (K,)."""
+        """Lower and upper ends used for stopping, shape (K,) each."""
         if self._intervals is None or self._stated >= 1.0:
             return self._matrix.possible_means
         return self._intervals.single_lower, self._intervals.single_upper
@@ -228,7 +244,10 @@ class Stopping:
 
 
 class StoppedSelector:
-    """Base of selectors whose constructor creates a matrix of scores and the rule that stops them."""
+    """Base class of selectors with a score matrix and a stopping rule.
+
+    The constructor of a subclass creates both.
+    """
 
     _matrix: ScoreMatrix
     _stopping: Stopping
@@ -238,7 +257,7 @@ class StoppedSelector:
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN if unscored."""
+        """Observe scores in [0, 1], NaN if unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
 
     def decision(self) -> Decision:

@@ -1,13 +1,13 @@
-"""Four betting rules against a bounded mean being at least a level, and their capital.
+"""Four betting rules against "the mean is at least a level", and their capital.
 
-Letters as in Park et al.: q_i the i-th observation, in [., M], M its largest value; alpha the level; lambda_i
-the bet on q_i, a function of q_1..q_{i-1} only; E_n = prod_{i <= n} (1 - lambda_i (q_i - alpha)) the capital.
-With lambda_i in [0, 1 / (M - alpha)) the capital stays positive. If every q_i has a mean of at least alpha
-given the past, it is a supermartingale that starts at 1: by Ville's inequality it ever reaches 1 / delta with
-probability at most delta. Capital is stored as its logarithm.
+The mean is that of bounded observations. Letters as in Park et al.: q_i is the i-th observation, at most M;
+alpha the level; lambda_i the bet on q_i, a function of q_1..q_{i-1} only; E_n = prod_{i <= n} (1 - lambda_i
+(q_i - alpha)) the capital. With lambda_i in [0, 1 / (M - alpha)) the capital stays positive. If every q_i has
+a mean of at least alpha given the past, the capital is a supermartingale that starts at 1: by Ville's
+inequality it ever reaches 1 / delta with probability at most delta. Capital is stored as its logarithm.
 
-R rows are processed at once, each with S observations per step, and B steps at once. Only the average of a
-row's S capitals is used; it is a supermartingale like them, even if the bets depend on one another.
+R rows are processed at once, each with S observations per step and B steps. Only the average of a row's S
+capitals is used. It is a supermartingale too, even if the bets depend on one another.
 """
 
 import math
@@ -22,10 +22,11 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 Rows = IntArray | slice
 
 PORTFOLIO_ERROR = 1e-6
-"""Largest relative error of a portfolio's capital with the number of nodes that `nodes_for` returns."""
+"""Largest relative error of a portfolio's capital.
+It holds for the number of nodes that `nodes_for` returns."""
 MOST_STAKED = 0.75  # c: largest share of the capital that one observation can cost with the WSR rule
 MOST_STAKED_STAR = 0.9  # the same with the STaR rule
-STAR_SHARE = 0.7  # of a mixture's capital at the start; its portfolio has the rest
+STAR_SHARE = 0.7  # share of a mixture's initial capital for the STaR rule; the portfolio gets the rest
 BLOCK = 16  # steps between two logarithms: 16 factors, none below 1e-6, cannot underflow
 WORKING_SET = 2**18  # numbers in a block of steps and rows; a larger block would exceed the cache
 
@@ -37,7 +38,7 @@ class WealthProcess(Protocol):
         """Bet on the next observations of some rows, in their order.
 
         Args:
-            rows: The R' rows to bet on, none twice.
+            rows: The R' rows to bet on, each at most once.
             observations: Shape (R', B, S).
             bets: Shape (R', B, S), receives the bets lambda; None if they are not needed.
 
@@ -48,20 +49,21 @@ class WealthProcess(Protocol):
 
 
 def log_average(logs: FloatArray) -> FloatArray:
-    """Logarithm of the average over the last axis of numbers given by their logarithms."""
+    """Log of the average, over the last axis, of numbers given by their logarithms."""
     highest = logs.max(axis=-1, keepdims=True)
     average: FloatArray = np.log(np.exp(logs - highest).mean(axis=-1)) + highest[..., 0]
     return average
 
 
 def nodes_for(horizon: int) -> int:
-    """Number of nodes J of a universal portfolio that is as good as an exact one for n = `horizon`.
+    """Number of nodes J that makes a portfolio accurate for `horizon` observations.
 
-    Let x = (q - alpha) / (M - alpha) <= 1 and b = lambda (M - alpha). A factor 1 - b x is (1 - b) + (1 - x)
-    b, so E_n is a sum of terms b^m (1 - b)^(n - m), none of them negative. The relative error of the average
-    over nodes is at most that of the worst of these terms. That one has m near n / 2 and is sin(angle)^n; its
-    error is 2 exp(-2 J^2 / n), the share of the frequencies that J nodes take for constants. From J > n / 2
-    on there are none.
+    Accurate means a relative error of at most `PORTFOLIO_ERROR`. Let x = (q - alpha) / (M - alpha) <= 1, b =
+    lambda (M - alpha) and n = `horizon`. A factor 1 - b x is (1 - b) + (1 - x) b, so E_n is a sum of terms
+    b^m (1 - b)^(n - m), none of them negative. The relative error of the average over nodes is at most that
+    of the worst of these terms. The worst term has m near n / 2 and is sin(angle)^n. Its error is 2 exp(-2
+    J^2 / n), the share of the frequencies that J nodes cannot distinguish from constants. If J > n / 2, there
+    are no such frequencies.
 
     Args:
         horizon: n, at least 1.
@@ -71,13 +73,14 @@ def nodes_for(horizon: int) -> int:
 
 
 class UniversalPortfolio:
-    """Capital of a universal portfolio with the prior Beta(1/2, 1/2) on lambda (M - alpha).
+    """Capital of a universal portfolio.
 
-    A bet is the mean of lambda, weighted by the prior times the capital that a constant bet of lambda would
-    have made. So the capital is the average of those capitals over the prior, and the bets need not be
-    computed. The prior is the weight of Gauss-Chebyshev quadrature, so this is the plain average over J
-    nodes; `nodes_for` gives the accuracy. For any number of observations, the nodes are themselves a prior:
-    the capital is that of an exact portfolio over J values of lambda, and equally valid.
+    The prior of lambda (M - alpha) is Beta(1/2, 1/2). A bet is the mean of lambda, weighted by the prior
+    times the capital that a constant bet of lambda would have made. So the capital is the average of those
+    capitals over the prior, and the bets need not be computed. The prior is the weight of Gauss-Chebyshev
+    quadrature, so this is the plain average over J nodes; `nodes_for` gives the accuracy. The nodes are
+    themselves a prior: for any number of observations, the capital is that of an exact portfolio over J
+    values of lambda, and equally valid.
 
     Args:
         n_rows: R.
@@ -109,7 +112,10 @@ class UniversalPortfolio:
         return path
 
     def _bet_together(self, rows: IntArray, stakes: FloatArray, bets: FloatArray | None) -> FloatArray:
-        """Log capital of rows that fit in the cache; stakes, bets and result have shape (B, R', S)."""
+        """Log capital of rows that fit in the cache.
+
+        Stakes, bets and result have shape (B, R', S).
+        """
         logs = self._logs[rows]  # (R', S, J)
         path = np.empty_like(stakes)
         room = np.empty((min(BLOCK, len(stakes)), *logs.shape))
@@ -130,7 +136,10 @@ class UniversalPortfolio:
         return path
 
     def _bets(self, shares: FloatArray, gains: FloatArray) -> FloatArray:
-        """Means of lambda weighted by the capitals before each step of a block, shape (b, R', S)."""
+        """Bets at each step of a block, shape (b, R', S).
+
+        Means of lambda, weighted by the capitals before the step.
+        """
         before = np.concatenate([np.ones_like(gains[:1]), gains[:-1]])  # (b, R', S, J)
         staked = np.einsum("rsj,brsj->brs", shares * self._nodes, before)
         bets: FloatArray = staked / np.einsum("rsj,brsj->brs", shares, before) / self._widths
@@ -138,7 +147,9 @@ class UniversalPortfolio:
 
 
 class RunningVariances:
-    """Running variances v_{i-1} of the observations before i, with 1/4 as one more observation.
+    """Running variances v_{i-1} of the observations before i.
+
+    Smoothed by a squared deviation of 1/4.
 
     Args:
         n_rows: R.
@@ -154,7 +165,10 @@ class RunningVariances:
         self._squares = np.zeros((n_rows, n_columns))  # (R, S) squared deviations from the running means
 
     def before(self, rows: Rows, observations: FloatArray) -> FloatArray:
-        """Absorb observations and return the variance before each of them; shape (R', B, S) both."""
+        """Variance before each observation; then add the observations.
+
+        Shape (R', B, S) both.
+        """
         told = self.counts[rows][:, np.newaxis] + np.arange(observations.shape[1])  # (R', B) i - 1
         told = told[:, :, np.newaxis]
         means = (0.5 + self._sums[rows][:, np.newaxis] + observations.cumsum(axis=1)) / (told + 2)
@@ -168,10 +182,11 @@ class RunningVariances:
 
 
 class WsrWealth:
-    """Capital of the bets of Waudby-Smith and Ramdas, best for a known number of observations.
+    """Capital of the bets of Waudby-Smith and Ramdas.
 
-    lambda_i = min(c / (M - alpha), sqrt(2 log(1 / level) / (n v_{i-1}))), c = 3/4, v by `RunningVariances`.
-    The bets are valid at any time and gain most near n observations.
+    They are tuned for a known number of observations. lambda_i = min(c / (M - alpha), sqrt(2 log(1 / level) /
+    (n v_{i-1}))), c = 3/4, v by `RunningVariances`. The bets are valid at any time and gain most near n
+    observations.
 
     Args:
         n_rows: R.
@@ -204,14 +219,15 @@ class WsrWealth:
 
 
 class StarWealth:
-    """Capital of bets sized by the evidence still needed per remaining observation ("STaR").
+    """Capital of bets sized by the evidence needed per remaining observation.
 
-    lambda_i = min(c / (M - alpha), sqrt(2 max(0, log(1 / level) - log E_{i-1}) / ((n - i + 1) v_{i-1}))) with
-    c = 9/10, E the average of the row's S capitals, n the final number of observations, and v by
-    `RunningVariances`. The first bet is that of `WsrWealth` except for c. Then a row ahead of its schedule
-    bets less than `WsrWealth`, a row behind it bets more, and a row whose E has reached 1 / level bets
-    nothing. E and v are those before observation i, so the bets are predictable, which is all that validity
-    requires: the S capitals of a row share E, and each is a supermartingale given all past observations.
+    The rule is called "STaR". lambda_i = min(c / (M - alpha), sqrt(2 max(0, log(1 / level) - log E_{i-1}) /
+    ((n - i + 1) v_{i-1}))), where c = 9/10, E is the average of the row's S capitals, n is the final number
+    of observations, and v is from `RunningVariances`. The first bet is that of `WsrWealth` except for c.
+    After that, a row ahead of schedule bets less than `WsrWealth`, and a row behind schedule bets more. A row
+    whose E has reached 1 / level bets nothing. E and v are those before observation i, so the bets are
+    predictable, which is all that validity requires: the S capitals of a row share E, and each is a
+    supermartingale given all past observations.
 
     After n observations, each further one is bet on as if it were the last.
 
@@ -253,16 +269,17 @@ class StarWealth:
 
 
 class MixedWealth:
-    """Capital that is divided once: 7/10 for the bets of `StarWealth`, 3/10 for a `UniversalPortfolio`.
+    """Capital split once at the start.
 
-    E = 0.7 E_star + 0.3 E_up in each of the S strategies. Both parts are supermartingales from 1 that use
-    past observations only, so their average with fixed shares is another one, and valid at any time. It
-    reaches 1 / level at the latest when 0.7 E_star does: the level of the first part is 0.7 level, so that
-    it stops betting at exactly that point, not before. Near the level of risk it certifies almost as much as
-    "star" alone, at low risk with as few observations as the portfolio alone.
+    7/10 for the bets of `StarWealth`, 3/10 for a `UniversalPortfolio`. E = 0.7 E_star + 0.3 E_up in each of
+    the S strategies. Both parts are supermartingales from 1 that use past observations only, so their average
+    with fixed shares is a supermartingale too, and valid at any time. It reaches 1 / level at the latest when
+    0.7 E_star does. So the level of the first part is 0.7 level: this part stops betting at exactly that
+    point, not before. For risks near the level, the mixture certifies almost as much as "star" alone; for low
+    risks, with as few observations as the portfolio alone.
 
-    One number lambda_i gives the same capital: the average of both parts' bets, weighted by what each part
-    has before observation i. It is predictable and below 1 / (M - alpha), as both bets are.
+    A single bet lambda_i gives the same capital: the average of both parts' bets, weighted by the capital of
+    each part before observation i. It is predictable and below 1 / (M - alpha), as both bets are.
 
     Args:
         n_rows: R.

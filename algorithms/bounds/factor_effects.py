@@ -1,13 +1,14 @@
-"""Effects of a candidate's components on the scores, and interactions of two components.
+"""Effects of a candidate's components on the scores.
 
-Notation: N scores, y (N,); F factors, each with L_f levels, at least two; x (N, F) the level of each score's
-candidate; G examples. The model is
+Also interactions of two components. Notation: N scores, y (N,); F factors, each with L_f levels, at least
+two; x (N, F) the level of each score's candidate; G examples. The model is
 
     y = m_example + sum_f b[f, x_f] + (for one pair of factors f, g) c[x_f, x_g] + noise
 
 where effects sum to 0 over the levels of a factor, and interactions over the levels of either factor. The
-level m of each example is removed first, so candidates need not be scored on the same examples. The effects
-are then estimated by least squares, with a sandwich variance clustered by example (Liang & Zeger, 1986).
+mean level m of each example is removed first, so candidates need not be scored on the same examples. The
+effects are then estimated by least squares, with a sandwich variance clustered by example (Liang & Zeger,
+1986).
 
 These are descriptions: 95% intervals by the normal approximation, for one look, assuming that the choice of
 scored pairs did not depend on scores. An effect that the scores do not identify is NaN.
@@ -23,12 +24,15 @@ import numpy as np
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 REACH = 1.959964  # half-width of a 95% interval in standard errors
-TOLERANCE = 1e-8  # relative, below which a direction counts as absent from the data
+TOLERANCE = 1e-8  # relative eigenvalue below which a direction counts as absent from the data
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """An estimate with its interval; all NaN if it is not identified."""
+    """An estimate with its 95% interval.
+
+    All NaN if the scores do not identify the effect.
+    """
 
     estimate: float
     lower: float
@@ -38,12 +42,14 @@ class Effect:
 def main_effects(
     scores: FloatArray, levels: IntArray, examples: IntArray, n_levels: Sequence[int]
 ) -> list[list[Effect]]:
-    """Effect of each level: its mean score relative to the average over the factor's levels.
+    """Effect of each level of each factor.
+
+    The mean score of the level relative to the average over the factor's levels.
 
     Args:
         scores: y, shape (N,).
         levels: x, shape (N, F), in 0..L_f - 1.
-        examples: The example of each score, shape (N,), as any integers.
+        examples: Shape (N,), the example of each score; any integers.
         n_levels: L_f of each factor.
 
     Returns:
@@ -61,12 +67,14 @@ def main_effects(
 def interactions(
     scores: FloatArray, levels: IntArray, examples: IntArray, n_levels: Sequence[int], pair: tuple[int, int]
 ) -> list[list[Effect]]:
-    """Interactions of levels: the effect of a combination beyond the sum of its two main effects.
+    """Interactions of levels of two factors.
+
+    The effect of a combination beyond the sum of its two main effects.
 
     Args:
         scores: y, shape (N,).
         levels: x, shape (N, F).
-        examples: The example of each score, shape (N,).
+        examples: Shape (N,), the example of each score.
         n_levels: L_f of each factor.
         pair: f and g, two of the factors.
 
@@ -85,7 +93,10 @@ def interactions(
 
 
 class _Fit:
-    """Least squares within examples."""
+    """Least squares within examples, with a variance clustered by example.
+
+    The mean of each example is removed first.
+    """
 
     def __init__(self, scores: FloatArray, design: FloatArray, examples: IntArray) -> None:
         _, cluster = np.unique(examples, return_inverse=True)
@@ -111,7 +122,10 @@ class _Fit:
         self._covariance = widened * inverse @ (pulls.T @ pulls) @ inverse
 
     def effect(self, begin: int, weights: FloatArray) -> Effect:
-        """Effect given by these weights of the columns from `begin` on."""
+        """Linear combination of coefficients.
+
+        `weights` apply to the columns from `begin` on.
+        """
         whole = np.zeros(len(self._effects))
         whole[begin : begin + len(weights)] = weights
         if np.linalg.norm(whole - self._seen @ whole) > 1e-6 * np.linalg.norm(whole):
@@ -122,11 +136,14 @@ class _Fit:
 
 
 def _sum_to_zero(n: int) -> FloatArray:
-    """Weights of each level on n - 1 columns, shape (n, n - 1); the last level is minus all others."""
+    """Weights of each level on n - 1 columns, shape (n, n - 1).
+
+    The last level is minus the sum of the others.
+    """
     return np.vstack([np.eye(n - 1), -np.ones((1, n - 1))])
 
 
 def _contrasts(levels: IntArray, n: int) -> FloatArray:
-    """The columns of a factor, shape (N, n - 1)."""
+    """Columns of a factor in the design matrix, shape (N, n - 1)."""
     found: FloatArray = _sum_to_zero(n)[levels]
     return found

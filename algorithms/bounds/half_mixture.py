@@ -1,6 +1,7 @@
-"""The half mixture: an e-value of counts of duels against "this arm's preference is at most m".
+"""The half mixture: an e-value of counts of duels.
 
-Of N duels with outcomes x in [0, 1], G is their sum and L = N - G; m is the `least` preference.
+It tests "this arm's preference is at most m". Of N duels with outcomes x in [0, 1], G is the sum of the
+outcomes and L = N - G; m is `least`.
 """
 
 import numpy as np
@@ -9,21 +10,24 @@ from scipy.special import betainc, betaln
 from winnow.algorithms.state.arrays import FloatArray
 
 SCALES = (0.5, 4.0, 32.0, 256.0)
-"""Half the sizes a + b of the Beta distributions in the mixture: large ones suit slight preferences, small
-ones clear preferences. At m = 1/2 the distributions are Beta(a, a) with these a."""
+"""Half the sizes a + b of the Beta distributions in the mixture.
+Large sizes suit slight preferences, small ones clear preferences. At m = 1/2 the distributions are Beta(a,
+a) with these a."""
 
 
 class HalfMixture:
-    """Mean over a in `SCALES` of the average of (q / m)^G ((1 - q) / (1 - m))^L over q > m.
+    """Mean over a in `SCALES` of averages of (q / m)^G ((1 - q) / (1 - m))^L.
 
-    q has the distribution Beta(2 a m, 2 a (1 - m)), restricted to q > m. If the mean of every outcome, given
-    those before, is at most m, this is a non-negative supermartingale that starts at 1: by convexity (q /
-    m)^x ((1 - q) / (1 - m))^(1 - x) is at most x q / m + (1 - x) (1 - q) / (1 - m), whose mean increases with
-    the mean of x and is 1 if that is m. By Ville's inequality the mixture ever reaches 1 / alpha with
-    probability at most alpha, under any choice of duels by earlier outcomes. It does not decrease when an
-    outcome is raised, so counting missing outcomes as 0 is the worst case.
+    Each average is over q > m. q has the distribution Beta(2 a m, 2 a (1 - m)), restricted to q > m. If the
+    mean of every outcome, given the earlier ones, is at most m, this is a non-negative supermartingale that
+    starts at 1. The reason is convexity: (q / m)^x ((1 - q) / (1 - m))^(1 - x) is at most x q / m + (1 - x)
+    (1 - q) / (1 - m), whose mean increases with the mean of x and is 1 if the mean of x is m. By Ville's
+    inequality the mixture ever reaches 1 / alpha with probability at most alpha, for any choice of duels by
+    earlier outcomes. The mixture does not decrease when an outcome is raised, so counting missing outcomes as
+    0 is the worst case.
 
-    The whole mixture would spend half of its weight on q < m, which the hypothesis allows, and so lose log 2.
+    The mixture over all q would spend half of its weight on q < m, which the hypothesis allows, and so lose
+    log 2.
 
     Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for one-sided
     mixtures with Ville's inequality; Waudby-Smith and Ramdas (2024), "Estimating means of bounded random
@@ -41,13 +45,15 @@ class HalfMixture:
     def log_value(self, gains: FloatArray, losses: FloatArray) -> FloatArray:
         """Logarithm of the mixture for given gains and losses.
 
+        If L exceeds G so far that a part of the mixture underflows, below exp(-600), that part counts as 0,
+        which is conservative.
+
         Args:
             gains: G, any shape.
             losses: L, of the same shape.
 
         Returns:
-            The logarithms, of that shape. If L exceeds G so far that a part of the mixture underflows, below
-            exp(-600), that part counts as 0, which is conservative.
+            The logarithms, of the same shape.
         """
         total = np.full(np.shape(gains), -np.inf)
         for up, down, log_prior in self._parts:
@@ -61,5 +67,8 @@ class HalfMixture:
 
 
 def beta_parameters(least: float) -> list[tuple[float, float]]:
-    """Parameters of the Beta distributions of the mixture, each with mean `least`, in (0, 1)."""
+    """Parameters of the Beta distributions of the mixture.
+
+    Each has mean `least`, in (0, 1).
+    """
     return [(2.0 * scale * least, 2.0 * scale * (1.0 - least)) for scale in SCALES]

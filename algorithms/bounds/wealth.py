@@ -1,6 +1,7 @@
-"""Capital of bets on the means of finite populations, as `confidence_sequences` defines it.
+"""Capital of bets on the means of finite populations.
 
-Letters as in that module: K arms, N examples, G grid points, A arms at once, B scores of each.
+`confidence_sequences` defines this capital. Letters as in that module: K arms, N examples, G grid points, A
+arms at once, B scores of each.
 """
 
 from dataclasses import dataclass
@@ -11,31 +12,35 @@ import numpy as np
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 MOST_STAKED = 0.75  # share of the capital that one draw can cost; below 1, so capital stays positive
-LEAST_MEAN = 1e-12  # a smaller mu caps no bet: no remaining draw can be below it
+LEAST_MEAN = 1e-12  # with a smaller mu no bet needs a cap, because no remaining draw can be below mu
 MOST_GAINED = 1e300  # in one batch; finite, because infinity times a capital that underflowed is undefined
 FIRST_HORIZON, HORIZON_RATIO = 16.0, 4.0  # the best bet for T draws is nearly optimal from T / 4 to 4 T
-MOST_FACTORS = 2**17  # computed at once; filling a row can take thousands of draws
+MOST_FACTORS = 2**17  # number of factors computed at once: filling a row can take thousands of draws
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Amounts subtracted from scores before betting: fixed by the past, mean 0 over unobserved examples."""
+    """Amounts subtracted from scores before betting.
+
+    Fixed by the past, with mean 0 over unobserved examples.
+    """
 
     values: FloatArray
     """Shape (B,)."""
     most: FloatArray
-    """Shape (B,), upper bound of the controls of all examples unobserved before each draw, non-negative."""
+    """Shape (B,), non-negative upper bound of the controls before each draw.
+    It covers the controls of all examples that are unobserved then."""
 
 
 class Wealth:
     """Capital of bets, one per arm and grid point m, that the arm's mean exceeds m.
 
     It is the average over J bet sizes sqrt(2 log(1/level) / (T v_t)), each optimal for its own number of
-    draws T, with v_t the variance of the scores before t, and capped at c / mu_t(m), c = MOST_STAKED. If the
-    cap binds, a factor is 1 + c x / mu - c, otherwise 1 + lambda x - lambda mu: neither increases in mu. So
-    capital does not increase in m: a refuted grid point implies that all points below it are refuted, and an
-    end put on that point is rounded outward. Capital is updated only in the requested window, because refuted
-    points need none.
+    draws T, where v_t is the variance of the scores before t. Bets are capped at c / mu_t(m), where c =
+    MOST_STAKED. If the cap binds, a factor is 1 + c x / mu - c, otherwise 1 + lambda x - lambda mu: neither
+    increases in mu. So the capital does not increase in m: if a grid point is refuted, so are all points
+    below it, and an interval's end at that point is rounded outward. Capital is updated only in the requested
+    window, because refuted points no longer need it.
     """
 
     def __init__(self, n_arms: int, n_examples: int, level: float, grid: FloatArray) -> None:
@@ -45,27 +50,33 @@ class Wealth:
         self._scales = np.sqrt(2.0 * np.log(1.0 / level) / horizons)[:, np.newaxis]  # (J, 1)
         self._n_examples = n_examples
         self._totals = n_examples * grid  # (G,) N m
-        # (J, G) per arm, replaced and never modified: arms with equal observations share one array.
+        # (J, G) per arm. Replace these arrays, never modify them: arms with equal observations share one.
         self._capital = [np.ones((n_sizes, grid.size))] * n_arms
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(n_arms)  # (K,) S_t
-        self._value_sums = np.zeros(n_arms)  # (K,) sums of the values bet on: S_t less the controls
+        self._value_sums = np.zeros(n_arms)  # (K,) sums of the values bet on: S_t minus the controls
         self._squares = np.zeros(n_arms)  # (K,) squared deviations of these values from their running means
 
     def capital(self, arms: int | IntArray, window: slice = slice(None)) -> FloatArray:
-        """Capital of an arm, shape (G,), or of A arms, shape (A, G), at the grid points of a window."""
-        with np.errstate(over="ignore"):  # infinite capital refutes like any large one
-            average: FloatArray = self._kept(np.atleast_1d(arms), window).mean(axis=1)
+        """Capital at the grid points of a window.
+
+        Shape (G,) for one arm, (A, G) for A arms.
+        """
+        with np.errstate(over="ignore"):  # infinite capital refutes a mean like any large capital
+            average: FloatArray = self._stored_capital(np.atleast_1d(arms), window).mean(axis=1)
         return average if np.ndim(arms) else average[0]
 
     def take_over(self, arms: IntArray, models: IntArray) -> None:
-        """Copy the state of the arms `models` with the same observations to `arms`; shapes (A,)."""
+        """Copy the state of each arm in `models` to the same place in `arms`.
+
+        Both have shape (A,); the two arms of a place have the same observations. Both have shape (A,).
+        """
         for each in (self._told, self._sums, self._value_sums, self._squares):
             each[arms] = each[models]
         for arm, model in zip(arms.tolist(), models.tolist(), strict=True):
             self._capital[arm] = self._capital[model]
 
-    def _kept(self, arms: IntArray, window: slice) -> FloatArray:
+    def _stored_capital(self, arms: IntArray, window: slice) -> FloatArray:
         """Capital of some arms by bet size, shape (A, J, G)."""
         return np.stack([self._capital[arm][:, window] for arm in arms.tolist()])
 
@@ -77,16 +88,17 @@ class Wealth:
         is_draw: BoolArray | None = None,
         control: Control | None = None,
     ) -> None:
-        """Absorb the next scores of some arms, and bet on the draws at the grid points of a window.
+        """Observe the next scores of some arms, and bet on the draws among them.
 
-        With a control, bets are on scores less their controls, and 1 / (mu + most) caps the bets.
+        Bets are made at the grid points of `window`. With a control, bets are on scores minus their controls
+        and are capped at c / (mu + most).
 
         Args:
-            arms: An arm, or shape (A,), different ones.
+            arms: An arm, or shape (A,), each arm at most once.
             scores: Shape (B,), or (A, B) with the same number for each arm.
             window: Slice of the grid points to bet at.
-            is_draw: Shape (B,), which scores are draws, the same for all arms; None if all are.
-            control: Controls, of the same shapes as the scores; None without any.
+            is_draw: Shape (B,), which scores are draws, the same for all arms; None if all are draws.
+            control: Controls, of the same shapes as the scores; None for no controls.
         """
         arms, scores = np.atleast_1d(arms), np.atleast_2d(scores)
         values = scores if control is None else scores - control.values  # (A, B) values to bet on
@@ -100,7 +112,7 @@ class Wealth:
         told = self._told[arms, np.newaxis] + np.arange(scores.shape[1])  # (A, B) t - 1
         sums = self._sums[arms, np.newaxis] + _before(scores)  # S_{t-1}
         before = self._value_sums[arms, np.newaxis] + _before(values)
-        # Half a draw of 1/2 and a variance of 1/4 stand in for missing draws.
+        # Prior: one draw of 1/2 for the means, and one squared deviation of 1/4 for the variances.
         means = (0.5 + before + values) / (told + 2)
         squares = (values - means) ** 2
         deviations = np.sqrt((0.25 + self._squares[arms, np.newaxis] + _before(squares)) / (told + 1))
@@ -112,7 +124,7 @@ class Wealth:
 
     def _multiply(self, arms: IntArray, window: slice, draws: "_Draws") -> None:
         """Multiply the capital of A arms by the factors of their draws, in order."""
-        capital = self._kept(arms, window)  # (A, J, G)
+        capital = self._stored_capital(arms, window)  # (A, J, G)
         totals = self._totals[window]
         at_once = max(1, MOST_FACTORS // max(1, capital.size))
         product: FloatArray | None = None
@@ -130,7 +142,7 @@ class Wealth:
                 product = np.multiply.reduce(factors, axis=2)
         if product is None:
             return
-        # Outside an arm's own window capital can be infinite; the result there is not used.
+        # Outside an arm's own window, capital can be infinite; results there are not used.
         with np.errstate(over="ignore", invalid="ignore"):
             capital *= np.minimum(product, MOST_GAINED)
         for arm, row in zip(arms.tolist(), capital, strict=True):
@@ -143,15 +155,15 @@ class _Draws(NamedTuple):
     """Draws of A arms, each of shape (A, B)."""
 
     left: IntArray
-    """Number of examples unobserved before each."""
+    """Number of examples unobserved before each draw."""
     sums: FloatArray
-    """Sums of the scores before each."""
+    """Sum of the scores before each draw."""
     values: FloatArray
-    """Scores to bet on, less their control if there is one."""
+    """Values to bet on: scores, minus their control if one is used."""
     most: FloatArray
     """Same as `Control.most`."""
     deviations: FloatArray
-    """Standard deviations estimated from the values before each."""
+    """Standard deviation estimated from the values before each draw."""
 
     def only(self, places: BoolArray | slice) -> "_Draws":
         """Select draws by their positions, shape (B,)."""
@@ -165,5 +177,5 @@ class _Draws(NamedTuple):
 
 
 def _before(values: FloatArray) -> FloatArray:
-    """Sums of the values before each one, by arm, shape (A, B)."""
+    """Cumulative sums by arm that exclude the value itself, shape (A, B)."""
     return np.concatenate((np.zeros((len(values), 1)), values[:, :-1].cumsum(axis=1)), axis=1)

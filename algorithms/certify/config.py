@@ -1,4 +1,4 @@
-"""Settings common to all certify selectors, validated on creation."""
+"""Settings common to all certify selectors, validated when created."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,30 +8,30 @@ from winnow.algorithms.errors import check_parameters
 Rule = Literal["star", "up", "wsr", "mixture"]
 """Betting rule of the tests:
 
-* star: bets by the evidence still needed per remaining label; certifies most.
-* up: universal portfolio, without a horizon; needs the fewest labels where the risk is far below alpha.
-* mixture: 7/10 of the capital on "star", 3/10 on "up": nearly both.
+* star: sizes bets by the evidence still needed per remaining label; certifies most.
+* up: universal portfolio, without a horizon; needs the fewest labels if the risk is far below alpha.
+* mixture: 7/10 of the capital on "star", 3/10 on "up"; has nearly the advantages of both.
 * wsr: the published alternative to "up", which takes less time.
 """
 Betting = Literal["auto", "star", "up", "wsr", "mixture"]
 Procedure = Literal["fixed-sequence", "bonferroni"]
 
 MOST_LABELS_FOR_STAR = 300
-"""With up to this number of labels, "star" certifies up to 8 points more than "mixture" near alpha.
-
-With more it is up to 6 points, and "mixture" needs a fifth fewer labels at alpha / 2 (see
-`tests/benchmarks/certify_rules.py`)."""
+"""Largest number of labels for which "auto" is "star".
+Up to this number, "star" certifies up to 8 percentage points more arms than "mixture" at risks near alpha.
+With more labels the difference is up to 6 points, and "mixture" needs a fifth fewer labels at a risk of
+alpha / 2 (see `tests/benchmarks/certify_rules.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifyConfig:
     """Problem size and parameters that all certify methods share.
 
-    Arms are in testing order, from the most expensive to the cheapest: arm 0 is tested first, and of the
-    certified arms the last one is recommended.
+    Arms are in testing order, from the most expensive to the cheapest: arm 0 is tested first. Of the
+    certified arms, the last one is recommended.
 
     A label is an annotator's answer to one example. It is bought once and serves every arm, so the budget
-    counts labelled examples, not the pairs of arm and example scored with them.
+    counts labelled examples, not pairs of an arm and an example.
 
     Raises:
         InvalidParameter: If a value is out of range.
@@ -40,25 +40,28 @@ class CertifyConfig:
     n_arms: int
     """K, at least 1."""
     n_examples: int
-    """n, at least 1: the examples that can be labelled."""
+    """n, at least 1: number of examples that can be labelled."""
     batch_size: int = 32
     """Pairs in a batch, at least 1; batches can be shorter."""
     budget: int | None = None
-    """Largest number of labels to buy, those of unscored pairs included; None to label every example."""
+    """Largest number of labels to buy, including those of unscored pairs.
+    None to label every example."""
     alpha: float = 0.1
     """Largest risk of a certified arm, in (0, 1)."""
     delta: float = 0.1
     """Error probability of the certificates, in (0, 1)."""
     betting: Betting = "auto"
-    """Betting rule of the tests; see `Rule`. "auto" is "star" for up to 300 labels and "mixture" for more;
-    a campaign keeps the rule with which it began."""
+    """Betting rule of the tests.
+    See `Rule`. "auto" is "star" for up to 300 labels and "mixture" for more. A campaign keeps the rule
+    with which it began."""
     procedure: Procedure = "fixed-sequence"
-    """"fixed-sequence" tests the arms one after another, each at delta, until the first that fails;
+    """Multiple testing procedure.
+    "fixed-sequence" tests the arms one after another, each at delta, until the first that fails.
     "bonferroni" tests every arm at delta / K."""
     max_unscored: float = 0.5
     """Share of unscored pairs, in [0, 1], above which an arm is dropped."""
     intervals: bool = True
-    """Whether decisions have intervals; False saves their time if they are not needed."""
+    """Whether decisions have intervals; False saves the time to compute them."""
 
     def __post_init__(self) -> None:
         check_parameters(
@@ -83,12 +86,15 @@ class CertifyConfig:
 
     @property
     def level(self) -> float:
-        """Error probability of the test that would certify one arm."""
+        """Error probability of the test that would certify an arm."""
         return self.delta / self.n_arms if self.procedure == "bonferroni" else self.delta
 
     @property
     def refutation_level(self) -> float:
-        """Error probability of the test that would refute one arm: delta over all of them together."""
+        """Error probability of the test that would refute an arm.
+
+        These sum to delta over all arms.
+        """
         return self.delta / self.n_arms
 
 

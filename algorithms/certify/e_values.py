@@ -1,19 +1,19 @@
-"""Evidence that risks are at most alpha: e-values that rely on an autoevaluator to S degrees.
+"""Evidence that risks are at most alpha, by e-values.
 
-Letters as in Park et al. (2025): rho_s the reliance factor of strategy s, l_{s,i} its effective losses,
-E_{s,i} its capital, w_{s,i} = E_{s,i-1} / sum_s' E_{s',i-1} its weight at step i. The e-value prod_i sum_s
-w_{s,i} (1 - lambda_{s,i} (l_{s,i} - alpha)) of equation (11) telescopes to the plain average of the capitals,
-equation (25).
+S strategies rely on an autoevaluator to different degrees. Letters as in Park et al. (2025): rho_s is the
+reliance factor of strategy s, l_{s,i} its effective losses, E_{s,i} its capital, w_{s,i} = E_{s,i-1} / sum_s'
+E_{s',i-1} its weight at step i. The e-value prod_i sum_s w_{s,i} (1 - lambda_{s,i} (l_{s,i} - alpha)) of
+equation (11) telescopes to the plain average of the capitals, equation (25).
 
-**Intervals.** Let m be a candidate for the risk, G grid points of it. The bets lambda_{s,i} of the
-test that would certify an arm are bets against risks of at least alpha. For every m from alpha on, they are
-also bets against risks of at least m:
+**Intervals.** Let m be a candidate for the risk, with G grid points. The bets lambda_{s,i} of the test that
+would certify an arm are bets against risks of at least alpha. For every m >= alpha, they are also bets
+against risks of at least m:
 
     E(m) = average over s of prod_i (1 - lambda_{s,i} (l_{s,i} - m))
 
 is positive, because lambda < 1 / (1 + rho - alpha), and a supermartingale if the risk is m or more. It
-increases in m, and E(alpha) is the e-value of the test. So the smallest m for which it ever reached the
-test's threshold is an upper end of the risk at the level of the test, and equals alpha exactly if the arm
+increases in m, and E(alpha) is the e-value of the test. So the smallest m for which E(m) ever reached the
+test's threshold is an upper end of the risk at the level of the test. It equals alpha exactly if the arm
 passed. Both are wrong only if E(m) for the true risk m ever reaches the threshold.
 """
 
@@ -50,8 +50,8 @@ class EValues:
         alpha: The risk in question, in (0, 1).
         betting: Betting rule of each strategy.
         level: Error probability for which all rules but "up" are optimised, in (0, 1).
-        horizon: Final number of losses, at least 1; those rules are optimised for it, and the portfolio's
-            nodes suffice for it. More losses are equally valid.
+        horizon: Final number of losses, at least 1, for which the same rules are optimised and for which the
+            portfolio's nodes suffice. More losses are equally valid.
         nodes: Number of nodes of the universal portfolio; None for as many as the horizon requires.
     """
 
@@ -81,11 +81,11 @@ class EValues:
         self.log_peaks = np.zeros(n_arms)  # (R,) highest values so far
 
     def update(self, arms: Rows, losses: FloatArray, bets: FloatArray | None = None) -> FloatArray:
-        """Absorb the next effective losses of some arms.
+        """Observe the next effective losses of some arms.
 
         Args:
-            arms: The R' arms, none twice.
-            losses: Shape (R', B, S), in the order they were drawn.
+            arms: The R' arms, each at most once.
+            losses: Shape (R', B, S), in the order of the draws.
             bets: Same as in `WealthProcess.bet`.
 
         Returns:
@@ -105,7 +105,7 @@ class EValues:
 
 
 def normalised(logs: FloatArray) -> FloatArray:
-    """Scale numbers given by their logarithms to sum to 1 over the last axis."""
+    """Numbers given by their logarithms, scaled to sum to 1 over the last axis."""
     scaled = np.exp(logs - logs.max(axis=-1, keepdims=True))
     shares: FloatArray = scaled / scaled.sum(axis=-1, keepdims=True)
     return shares
@@ -115,13 +115,14 @@ GRID_POINTS = 513
 
 
 class UpperEnds:
-    """Upper ends: the smallest risks from `least` to 1 that are refuted as too high, one per arm.
+    """Upper ends of risks, one per arm.
 
-    An end holds at all times with probability at least 1 - level, under the assumptions of `EValues`. It is
-    the intersection over all times, on a grid point and rounded outward.
+    An end is the smallest risk from `least` to 1 that is refuted as too high. An end holds at all times with
+    probability at least 1 - level, under the assumptions of `EValues`. It is the intersection over all times,
+    at a grid point, rounded outward.
 
-    Lower ends of a risk are one minus the upper ends of the mirrored losses 1 - l, which have the same range,
-    with the bets of a test on those.
+    Lower ends of a risk are 1 minus the upper ends of the mirrored losses 1 - l, which have the same range,
+    with the bets of a test on the mirrored losses.
 
     Args:
         n_arms: K.
@@ -140,7 +141,7 @@ class UpperEnds:
         self._grid[0] = least
         self._bar = -np.log(level)
         self._logs = np.zeros((n_arms, n_strategies, GRID_POINTS))  # (K, S, G)
-        # (K,) first refuted grid point, or the one at 1
+        # (K,) first refuted grid point; the last point, at 1, if no point is refuted
         self._last: IntArray = np.full(n_arms, GRID_POINTS - 1)
 
     @property
@@ -149,7 +150,10 @@ class UpperEnds:
         return self._grid[self._last]
 
     def update(self, arm: int, losses: FloatArray, bets: FloatArray) -> None:
-        """Absorb losses of an arm and the bets that its test made on them, both of shape (B, S)."""
+        """Observe losses of an arm, with the bets of its test.
+
+        Losses and bets have shape (B, S).
+        """
         for start in range(0, len(losses), BLOCK):
             window = slice(0, self._last[arm])
             block = slice(start, start + BLOCK)

@@ -1,4 +1,7 @@
-"""Bought labels, pairs proposed and observed with them, and sums of losses per arm."""
+"""Record of bought labels and of the pairs that use them.
+
+It also has the sums of losses per arm.
+"""
 
 from typing import Literal
 
@@ -13,15 +16,20 @@ from winnow.algorithms.state.dropping import too_many_unscored
 from winnow.algorithms.state.in_flight import InFlight, first_of, require_untold
 
 HUMAN, AUTOEVALUATED, UNLABELLED, MISSING = range(4)
-"""Columns of the outcomes: the human loss l on a labelled example; the autoevaluator's loss a on it; u, the
-mean of the autoevaluator's present losses on r unlabelled examples that belong to this labelled one alone;
-and the share of these r losses that are missing, 0 without this column."""
+"""Columns of the outcomes.
+
+* HUMAN: the human loss l on a labelled example.
+* AUTOEVALUATED: the autoevaluator's loss a on the same example.
+* UNLABELLED: u, the mean of those autoevaluator's losses that are present, on r unlabelled examples that
+  belong to this labelled example alone.
+* MISSING: the share of these r losses that are missing; 0 if the column is absent.
+"""
 
 End = Literal["worst", "best"]
 
 
 def effective_losses(outcomes: FloatArray, factors: FloatArray, end: End = "worst") -> FloatArray:
-    """Compute the losses l + rho (u - a) for each reliance factor rho.
+    """The losses l + rho (u - a) for each reliance factor rho, shape (..., S).
 
     If labelled and unlabelled examples come from one population, u - a has mean zero and every effective loss
     has the risk as its mean, for an autoevaluator of any quality. It lies in [-rho, 1 + rho].
@@ -31,21 +39,19 @@ def effective_losses(outcomes: FloatArray, factors: FloatArray, end: End = "wors
     one of the r losses behind u) or smallest ("best": 0, 1 and 0). Because rho is not negative, l + rho (u -
     a) increases in l and in each of the r losses, and decreases in a. So the worst effective loss is never
     below the true one, outcome by outcome, and is still at most 1 + rho. A factor 1 - lambda (l' - alpha)
-    with a bet lambda >= 0 is then positive and never above its value for the true loss. The bets, functions
-    of earlier observations, are predictable for the true losses too: given the whole past, missing losses
-    included, the factor has a mean of at most 1 if the risk is alpha or more. So what is proved for complete
-    losses holds whatever makes losses missing. The best losses serve tests that bet the other way.
+    with a bet lambda >= 0 is then positive and never above its value for the true loss. The bets are
+    functions of earlier observations, so they are predictable for the true losses too: given the whole past,
+    missing losses included, the factor has a mean of at most 1 if the risk is alpha or more. What is proved
+    for complete losses therefore holds for any cause of missing losses. The best losses serve tests that bet
+    the other way.
 
     An answer that cannot be parsed is not a missing loss: see `tasks.objectives.certify.scoring`.
 
     Args:
-        outcomes: Shape (..., 3) or (..., 4), columns as above, in [0, 1], NaN if unscored. Nothing is known
-            of u if it is NaN, or if the share of missing losses is NaN or 1.
+        outcomes: Shape (..., 3) or (..., 4), columns as above, in [0, 1], NaN if unscored. If u is NaN, or if
+            the share of missing losses is NaN or 1, all r losses behind u count as missing.
         factors: rho, shape (S,), in [0, 1].
         end: The value for missing losses, as above.
-
-    Returns:
-        Shape (..., S).
 
     Source: Park et al. (2025), equation (10), for complete losses.
     """
@@ -69,7 +75,7 @@ class LabelRecord:
 
     Args:
         config: The problem and the common parameters.
-        columns: Columns of the losses to read; a pair is unscored if one of these is NaN.
+        columns: Columns of the losses to read; a pair is unscored if one of these losses is NaN.
         estimated: The column among these whose means are the estimates.
     """
 
@@ -81,21 +87,21 @@ class LabelRecord:
         self._max_unscored = config.max_unscored
         shape = (config.n_arms, config.n_examples)
         self._told = np.zeros(shape, dtype=np.bool_)  # (K, n)
-        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), proposed or observed
+        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n) pairs proposed or observed
         self._is_labelled = np.zeros(config.n_examples, dtype=np.bool_)  # (n,)
-        # (n,) in the order of purchase, up to n_bought
+        # (n,) labelled examples in the order of purchase; valid up to n_bought
         self._labelled = np.empty(config.n_examples, dtype=np.int64)
         self.n_bought = 0
         self.told = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs observed, unscored ones included
         self._unscored = np.zeros(config.n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(config.n_arms)  # (K,) sums of the estimated losses
-        self._counts = np.zeros(config.n_arms, dtype=np.int64)  # (K,) their numbers
+        self._counts = np.zeros(config.n_arms, dtype=np.int64)  # (K,) numbers of estimated losses
         self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
         self._in_flight = InFlight()
 
     @property
     def means(self) -> FloatArray:
-        """Mean of each arm's estimated losses, shape (K,); NaN without any."""
+        """Mean of each arm's estimated losses, shape (K,); NaN for an arm without losses."""
         means = np.full(self.n_arms, np.nan)
         np.divide(self._sums, self._counts, out=means, where=self._counts > 0)
         return means
@@ -107,13 +113,14 @@ class LabelRecord:
 
     @property
     def has_all(self) -> BoolArray:
-        """Mask of the arms observed on all labels that can be bought, shape (K,)."""
+        """Which arms were observed on all labels that can be bought, shape (K,)."""
         return self.told >= self._n_labels
 
     def ask(self, arms: IntArray, size: int, rng: np.random.Generator) -> Batch:
-        """Propose at most `size` free pairs of these arms, example by example, and mark them as pending.
+        """Propose at most `size` free pairs of these arms and mark them as pending.
 
-        Bought labels come first, in their order; then new ones on examples drawn uniformly.
+        Pairs are in order of their examples. Already bought labels come first, in order of purchase, then new
+        labels on examples drawn uniformly.
         """
         bought = self._labelled[: self.n_bought]
         places, columns = np.nonzero(~self._taken[np.ix_(arms, bought)].T)
@@ -128,11 +135,11 @@ class LabelRecord:
             return EMPTY_BATCH
         batch = Batch(chosen, examples)
         self._take(batch)
-        self._in_flight.asked(batch)
+        self._in_flight.append(batch)
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
-        """Absorb the outcomes of a batch, proposed here or not.
+        """Observe the outcomes of a batch, whether or not it was proposed here.
 
         Args:
             batch: B pairs not observed before.
@@ -144,10 +151,10 @@ class LabelRecord:
         Raises:
             RefusedTell: If the batch or an outcome is invalid; the record is then unchanged.
         """
-        losses = self._checked(batch, outcomes)
+        losses = self._validate(batch, outcomes)
         if len(batch) == 0:
             return losses
-        self._in_flight.told(batch)
+        self._in_flight.take_first(batch)
         arms = batch.arms
         self._take(batch)
         self._told[arms, batch.examples] = True
@@ -170,8 +177,8 @@ class LabelRecord:
         self._is_labelled[new] = True
         self.n_bought += new.size
 
-    def _checked(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
-        """Validate a batch; return its outcomes as floats."""
+    def _validate(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
+        """Validate a batch; return its outcomes as floats, shape (B, 4)."""
         arms, examples = batch.arms, batch.examples
         if arms.ndim != 1:
             raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")

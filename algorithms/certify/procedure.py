@@ -1,4 +1,7 @@
-"""Multiple testing of arms: which are certified, which are still under test, and when testing ends."""
+"""Multiple testing: which arms are certified, and when testing ends.
+
+Also which arms are under test.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,12 +18,12 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Findings:
-    """Test results of each arm by itself, all of shape (K,)."""
+    """Test results of each arm, before multiple testing; each field has shape (K,)."""
 
     passed: BoolArray
     """Whether the risk is shown to be at most alpha, at the level of the test."""
     refuted: BoolArray
-    """Whether it is shown to be above alpha, at the level of refutations."""
+    """Whether the risk is shown to be above alpha, at the level of refutations."""
     lower: FloatArray
     """Lower ends of the risks at the level of refutations; NaN without intervals."""
     upper: FloatArray
@@ -32,16 +35,17 @@ class Procedure:
 
     Fixed sequence: the arms are tested in their order, each at delta. Testing ends with the first arm that is
     not certified, once it is refuted or observed on all its labels. A false certificate requires that the
-    first arm whose risk is above alpha passes, so the probability of any is at most delta. Bonferroni: every
-    arm is tested at delta / K; testing ends when no arm that is cheaper than the cheapest certified one can
-    still be certified. In both procedures the arms can share examples and stop at different times.
+    first arm whose risk is above alpha passes, so the probability of any false certificate is at most delta.
+    Bonferroni: every arm is tested at delta / K. Testing ends when no arm that is cheaper than the cheapest
+    certified one can still be certified. In both procedures the arms can share examples and stop at different
+    times.
 
     Neither the end of a test nor the end of all tests makes wrong certificates more probable: an e-value is
     valid at any time, for any reason to stop. A refuted or dropped arm is not certified, even if it passed.
     That only removes certificates: in a fixed sequence a dropped arm is not skipped, but ends the sequence
-    like any other arm that is not certified. (Continuing behind it would be a second chance for a false
-    certificate at the full delta.) So the bounds above hold unchanged, for any number of dropped arms, and
-    for any reason.
+    like any other arm that is not certified. (Continuing after it would be a second chance for a false
+    certificate at the full delta.) So the bounds above hold unchanged for any number of dropped arms,
+    whatever the reason for dropping them.
 
     Refutations have a separate error probability: that any arm whose risk is at most alpha is ever refuted
     has probability at most delta, delta / K for each arm. It is not part of the claim, which covers
@@ -52,19 +56,19 @@ class Procedure:
     With Bonferroni each arm has its delta / K. In a fixed sequence certified arms have the end alpha, the
     first other arm has its own end, at level delta, and all later ones have 1. Proof: let k be the first arm
     whose risk is above alpha. No end is below alpha, so a wrong statement is about k or a later arm. If it is
-    about a later one, all arms before that are certified, k among them. So either k is certified, and its own
-    end is alpha, or its own end is the wrong statement; in both cases the own end of k is wrong, which has
-    probability at most delta.
+    about a later one, all arms before that one are certified, k among them. So either k is certified, and its
+    own end is alpha, or its own end is the wrong statement. In both cases the own end of k is wrong, which
+    has probability at most delta.
 
     Lower ends include refutations: they hold for all arms at all times with probability at least 1 - delta.
-    Both kinds of ends together hold with at least 1 - 2 delta.
+    Lower and upper ends together hold with probability at least 1 - 2 delta.
 
     The method defines `passed`: a certificate is as good as the test behind it.
 
     Args:
         config: The problem and the common parameters.
         record: The labels.
-        claim: The claim about certificates; if it is a heuristic, arms pass and none is certified.
+        claim: The claim about certificates; if it is a heuristic, arms pass but are not certified.
 
     Source: Hsu & Berger (1999), "Stepwise confidence intervals without multiplicity adjustment for
     dose-response and toxicity studies", JASA 94(446), for the upper ends in a fixed sequence.
@@ -83,7 +87,7 @@ class Procedure:
         return self._record.ask(arms, self._config.batch_size, rng) if arms.size else EMPTY_BATCH
 
     def certified(self, findings: Findings) -> BoolArray:
-        """Mask of the certified arms, shape (K,)."""
+        """Which arms are certified, shape (K,)."""
         usable: BoolArray = findings.passed & ~findings.refuted & self._record.active
         if not self._in_sequence:
             return usable
@@ -91,7 +95,7 @@ class Procedure:
         return certified
 
     def decision(self, findings: Findings) -> Decision:
-        """The decision: which arms are certified, and whether testing is over.
+        """Which arms are certified, and whether testing is over.
 
         Estimates are the arms' means of the losses that the record estimates, moved to the nearest end of the
         interval if they lie outside.
@@ -145,9 +149,13 @@ class Procedure:
 
 
 def by_arms(batch: Batch, losses: FloatArray) -> list[tuple[IntArray, FloatArray]]:
-    """Group the losses of a batch, shape (B, 4), by arm and in the order of the batch.
+    """Group the losses of a batch by arm, in the order of the batch.
 
-    Arms with the same number of losses form one group, so that few groups remain.
+    Arms with the same number of losses share a group, so that there are few groups.
+
+    Args:
+        batch: B pairs.
+        losses: Shape (B, 4).
 
     Returns:
         The A arms of each group, shape (A,), and their losses, shape (A, B', 4).

@@ -1,4 +1,7 @@
-"""Selectors that certify: R-AutoEval+, its weaker relatives, and two baselines without a guarantee."""
+"""Selectors that certify: R-AutoEval+ and its weaker relatives.
+
+Also two baselines without a guarantee.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -24,7 +27,9 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class OneSidedTests:
-    """Tests, one per arm, of the hypothesis that its mean is at least `bound`; passed once refuted.
+    """Tests, one per arm, of "the mean is at least `bound`".
+
+    A test is passed once this is refuted.
 
     Args:
         config: The problem and the common parameters.
@@ -46,7 +51,10 @@ class OneSidedTests:
         self._unknown = np.full(config.n_arms, np.nan)
 
     def update(self, arms: IntArray, losses: FloatArray) -> None:
-        """Absorb the next losses of some arms, shape (A, B, S), in the order they were drawn."""
+        """Observe the next losses of some arms, in the order of the draws.
+
+        The losses have shape (A, B, S).
+        """
         if self._ends is None:
             self.evidence.update(arms, losses)
             return
@@ -57,13 +65,16 @@ class OneSidedTests:
 
     @property
     def passed(self) -> BoolArray:
-        """Mask of the means shown to be below the bound, shape (K,)."""
+        """Which means are shown to be below the bound, shape (K,)."""
         passed: BoolArray = self.evidence.log_peaks >= self._bar
         return passed
 
     @property
     def ends(self) -> FloatArray:
-        """Upper ends of the means, shape (K,): the bound if the test passed; NaN without intervals."""
+        """Upper ends of the means, shape (K,): the bound if the test passed.
+
+        NaN without intervals.
+        """
         if self._ends is None:
             return self._unknown
         # The test and its ends compute the same capital in two ways, which can differ by rounding.
@@ -71,25 +82,32 @@ class OneSidedTests:
 
 
 class _LabelTest(ABC):
-    """Base of all methods: a `Procedure` proposes labels and certifies arms by what their tests found."""
+    """Base class of all certify methods.
+
+    A `Procedure` proposes labels and certifies arms by their test results.
+    """
 
     _record: LabelRecord
     _procedure: Procedure
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose labelled examples that the arms under test have not used, old labels before new ones.
+        """Propose labelled examples that the arms under test have not used.
 
-        With a fixed sequence, a batch is empty while all pairs of the arm under test are in flight.
+        Old labels come before new ones. With a fixed sequence, a batch is empty while all pairs of the arm
+        under test are in flight.
         """
         return self._procedure.ask(self._findings, rng)
 
     def decision(self) -> Decision:
-        """Recommend the last arm that is certified, or passed, or none."""
+        """Recommend the last arm that is certified or passed.
+
+        No arm if there is no such arm.
+        """
         return self._procedure.decision(self._findings)
 
     @property
     def certified(self) -> BoolArray:
-        """Mask of the arms that are certified, or passed, shape (K,)."""
+        """Which arms are certified, or passed, shape (K,)."""
         return self._procedure.certified(self._findings)
 
     @property
@@ -107,10 +125,10 @@ class BettingTest(_LabelTest):
 
     The probability that it ever certifies an arm whose risk is above alpha is at most delta, under the
     assumptions of `EValues`, for an autoevaluator of any quality. Missing losses count at their worst, see
-    `effective_losses`, so this holds whatever makes them missing; in exchange, they cost evidence.
+    `effective_losses`, so this holds for any cause of missing losses; in exchange, they cost evidence.
 
     The same bets on mirrored losses refute arms, so that they get no further labels; see `Procedure`, which
-    also states with which probability intervals hold.
+    also states the probability with which intervals hold.
 
     Estimates are the plain means of the human losses, without the missing ones, moved to the nearest end of
     the interval if they lie outside. With a good autoevaluator, the interval is more precise than the mean.
@@ -128,13 +146,16 @@ class BettingTest(_LabelTest):
         self._alpha = config.alpha
         self._low = OneSidedTests(config, factors, config.alpha, level=config.level, rule=config.rule)
         mirrored = min(1.0 - config.alpha, math.nextafter(1.0, 0.0))  # rounding can give 1
-        # Bets without a horizon: a hopeless arm should be found early, not just in time.
+        # Bets without a horizon find a hopeless arm early, not only at the last label.
         self._high = OneSidedTests(config, factors, mirrored, level=config.refutation_level, rule="up")
         self.factors = factors
         """rho, shape (S,)."""
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), as in `label_record`, NaN if unscored."""
+        """Observe losses in [0, 1], NaN if unscored.
+
+        Shape (B, 3) or (B, 4), with columns as in `label_record`.
+        """
         for arms, losses in by_arms(batch, self._record.tell(batch, outcomes)):
             self._low.update(arms, effective_losses(losses, self.factors))
             self._high.update(arms, 1.0 - effective_losses(losses, self.factors, "best"))
@@ -146,7 +167,7 @@ class BettingTest(_LabelTest):
 
     @property
     def log_peaks(self) -> FloatArray:
-        """Highest log e-values so far, shape (K,), by which arms are certified."""
+        """Highest log e-values so far, shape (K,); they decide which arms are certified."""
         return self._low.evidence.log_peaks.copy()
 
     @property
@@ -185,7 +206,10 @@ class MeanTest(_LabelTest):
         self._unknown = np.full(config.n_arms, np.nan)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), as in `label_record`, NaN if unscored."""
+        """Observe losses in [0, 1], NaN if unscored.
+
+        Shape (B, 3) or (B, 4), with columns as in `label_record`.
+        """
         self._record.tell(batch, outcomes)
 
     @property
@@ -202,7 +226,7 @@ class RAutoEvalPlus(BettingTest):
     """Certify by the average capital of strategies with reliance on the autoevaluator from none to full.
 
     Their reliance factors are evenly spaced from 0 to 1. The average is never below 1 / S of the best
-    strategy's capital, so the cost of not knowing the best one is log(S) of evidence, a few labels.
+    strategy's capital. So not knowing which strategy is best costs at most log(S) of evidence, a few labels.
 
     Args:
         config: The problem and the common parameters.
@@ -214,7 +238,7 @@ class RAutoEvalPlus(BettingTest):
 
     def __init__(self, config: CertifyConfig, *, strategies: int = 10) -> None:
         if strategies < 2:
-            raise InvalidParameter("strategies", strategies, "at least 2, for the factors 0 and 1")
+            raise InvalidParameter("strategies", strategies, "at least 2 (the factors 0 and 1)")
         super().__init__(config, np.linspace(0.0, 1.0, strategies))
 
 
@@ -232,7 +256,9 @@ class RAutoEval(BettingTest):
 
 
 class REval(BettingTest):
-    """Certify by bets on human losses alone (rho = 0); autoevaluated and unlabelled losses can be missing.
+    """Certify by bets on human losses alone (rho = 0).
+
+    Autoevaluated and unlabelled losses can be missing.
 
     Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
     86(1), as stated by Park et al. (2025), Section 2.

@@ -1,7 +1,8 @@
-"""Allocation outside the race: which arms to propose next, and how often; claims do not depend on it.
+"""Choose, outside the race, which arms to propose next and how often.
 
-If the least mean of groups counts, an arm's optimistic value is the least optimistic value of its groups, and
-its draws go to the group that looks worst. With constraints, arms that optimistically meet them come first.
+Claims do not depend on these choices. If the arms are compared by the least mean of their groups, an arm's
+optimistic value is the least optimistic value of its groups, and its draws go to the group that looks worst.
+With constraints, arms that optimistically meet them come first.
 """
 
 import math
@@ -14,18 +15,18 @@ from winnow.algorithms.champion.switch import FIRST_DRAWS
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 BOLDNESS = 0.8  # a: factor of the bonus for few observations
-FILL_SHARE = 0.25  # phi: a row is filled completely once this share was proposed
+FILL_SHARE = 0.25  # phi: once this share of a row was proposed, the rest is proposed at once
 SMALLEST = 4
 MOST_ARMS = 8  # per round of tests
 GROWTH = 0.1  # relative to the examples proposed for an arm so far
 FILL_STEPS = 6  # minimum number of rounds of an arm before it is filled completely
-LEAD_GROWTH = 0.5  # for the leading arm, relative to its proposed examples; it may not lead for long
-RIVALS, SMALLEST_RIVAL = 5, 3  # other arms in a round of the search
-SHARE_OF_NEED = 0.4  # of the estimated draws until an arm is eliminated
+LEAD_GROWTH = 0.5  # for the leading arm, relative to its proposed examples; the lead is still uncertain
+RIVALS, SMALLEST_RIVAL = 5, 3  # number of other arms in a round of the search, and their smallest portion
+SHARE_OF_NEED = 0.4  # largest portion, as a share of the estimated draws until an arm is eliminated
 MOST_STEPS = 64  # number of steps in which an arm's draws are distributed over its groups
 
 Portion = tuple[int, int]
-"""An arm, with the number of its examples to propose."""
+"""An arm and the number of its examples to propose."""
 
 
 def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
@@ -33,7 +34,7 @@ def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
 
     Args:
         evidence: The evidence from all observations.
-        asked: Shape (K, P), examples of each part of each arm observed or in flight.
+        asked: Shape (K, P), number of examples of each part observed or in flight for each arm.
         round_size: Approximate number of pairs in a round.
     """
     in_all = asked.sum(axis=1)
@@ -48,8 +49,12 @@ def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
 
 
 def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
-    """Search for the row to fill: propose promising arms until one was proposed often enough."""
-    order = np.lexsort((-_hoped(evidence, arms, asked), ~_may_meet(evidence, arms)))
+    """Portions that look for the row to fill.
+
+    The most promising arm gets the largest portion. Once `FILL_SHARE` of its row was proposed, it gets the
+    rest of the row.
+    """
+    order = np.lexsort((-_optimistic_values(evidence, arms, asked), ~_may_meet(evidence, arms)))
     asked = asked.sum(axis=1)
     first, n_first = int(arms[order[0]]), int(asked[order[0]])
     enough = FILL_SHARE * evidence.n_examples
@@ -65,8 +70,11 @@ def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int
 
 
 def _test(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
-    """Test the promising arms, so that a better one soon raises the threshold for all others."""
-    order = np.lexsort((-_hoped(evidence, arms, asked, shrinks=True), ~_may_meet(evidence, arms)))
+    """Portions of the most promising arms.
+
+    Testing these first soon raises the threshold for all others.
+    """
+    order = np.lexsort((-_optimistic_values(evidence, arms, asked, shrinks=True), ~_may_meet(evidence, arms)))
     if round_size <= SMALLEST:
         return [(int(arms[order[0]]), round_size)]
     order = order[:MOST_ARMS]
@@ -84,8 +92,8 @@ def spread(
     Args:
         evidence: The evidence from all observations.
         arm: The arm.
-        asked: Shape (P,), its examples of each part observed or in flight.
-        wanted: Number of examples wanted, at least 1; fewer are returned if fewer are free.
+        asked: Shape (P,), number of its examples of each part observed or in flight.
+        wanted: Number of examples to distribute, at least 1; fewer are returned if fewer are free.
         rng: Breaks ties between parts.
 
     Returns:
@@ -106,10 +114,16 @@ def spread(
     return [(int(part), int(given[part])) for part in np.flatnonzero(given)]
 
 
-def _hoped(evidence: Evidence, arms: IntArray, asked: IntArray, *, shrinks: bool = False) -> FloatArray:
-    """Optimistic value of each of A arms, shape (A,); `asked` has shape (A, P).
+def _optimistic_values(
+    evidence: Evidence, arms: IntArray, asked: IntArray, *, shrinks: bool = False
+) -> FloatArray:
+    """Optimistic value of each of A arms, shape (A,).
 
-    With `shrinks`, the bonus decreases with the remaining share of a row.
+    Args:
+        evidence: The evidence from all observations.
+        arms: Shape (A,).
+        asked: Shape (A, P), number of examples of each part observed or in flight.
+        shrinks: Whether the bonus decreases with the share of a row that remains.
     """
     rows, n = evidence.groups.rows_of(arms), asked.ravel()
     bonus = _bonus(evidence.draws, rows, n)
@@ -126,7 +140,7 @@ def _counts(evidence: Evidence, arms: IntArray) -> IntArray:
 
 
 def _may_meet(evidence: Evidence, arms: IntArray) -> BoolArray:
-    """Mask of those of A arms that optimistically meet all constraints, shape (A,)."""
+    """Which of A arms optimistically meet all constraints, shape (A,)."""
     hoped = np.ones(len(arms), dtype=np.bool_)
     for each in evidence.constraints:
         counts = each.draws.count[arms]
@@ -142,7 +156,10 @@ def _bonus(draws: Draws, arms: IntArray, asked: IntArray) -> FloatArray:
 
 
 def _need(evidence: Evidence, arms: IntArray) -> FloatArray:
-    """Estimated draws until each arm is eliminated, at its current rate; infinite without growth."""
+    """Estimated further draws until each arm is eliminated, shape (A,).
+
+    Assumes that an arm's wealth keeps its growth rate; infinite if the wealth has not grown.
+    """
     logs = np.log(np.maximum(evidence.wealths(arms), 1e-300))
     counts = np.maximum(_counts(evidence, arms), 1)
     need = (np.log(evidence.levels[arms]) - logs) * counts / np.where(logs > 0.0, logs, 1.0)

@@ -1,9 +1,10 @@
-"""Constraints on arms in addition to a high mean: least means of further outcomes of the same pairs.
+"""Constraints on arms: required means of further outcomes.
 
-Letters: K arms, N examples, J constraints, B pairs; c_j the required mean of outcome j. An arm meets the
-constraints if its mean of outcome j over all N examples is at least c_j, for every j. A missing outcome
-counts as 0 for showing that an arm meets them, and as 1 for eliminating the arm. Means that differ by less
-than `ROUNDING` are equal, in favour of the arm. docs/how-constraints-are-met.md has the proof.
+These outcomes are observed with the score of each pair. Letters: K arms, N examples, J constraints, B pairs;
+c_j is the required mean of outcome j. An arm meets the constraints if its mean of outcome j over all N
+examples is at least c_j, for every j. A missing outcome counts as 0 when showing that an arm meets the
+constraints, and as 1 when eliminating the arm. A mean below c_j by less than `ROUNDING` counts as c_j.
+docs/how-constraints-are-met.md has the proof.
 """
 
 from collections.abc import Iterator
@@ -25,18 +26,18 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, at_b
 
 
 class Constraint(NamedTuple):
-    """Draws of the outcome of one constraint, and wealths of bets that arms do not meet it."""
+    """One constraint: its draws, and wealths of bets that arms do not meet it."""
 
     least: float
-    """N c_j, less a tolerance for rounding."""
+    """N c_j, minus a tolerance for rounding."""
     is_bet_on: bool
-    """Whether it is bet on: not if c_j is 1, because any value below 1, the only winning value, proves the
-    violation."""
+    """Whether bets are made on the constraint.
+    False if c_j is 1: then only a value below 1 wins a bet, and that value alone proves the violation."""
     draws: Draws
     wealths: Wealths
 
     def tell(self, batch: Grouped) -> None:
-        """Bet on draws, then absorb them."""
+        """Bet on the draws of a batch, then add them."""
         nothing = np.zeros(len(batch.examples))
         adaptive = self._adaptive_bets(batch.arms)[batch.group]
         played = self.draws.next_of(batch, nothing, nothing, adaptive)
@@ -46,7 +47,7 @@ class Constraint(NamedTuple):
         self.draws.append(batch, played, nothing)
 
     def _adaptive_bets(self, arms: IntArray) -> FloatArray:
-        """Adaptive bets from the distance between mean and c_j, by observations before these draws only."""
+        """Bets fitted to the distance of earlier draws' mean from c_j, shape (G,)."""
         draws = self.draws
         counts = np.maximum(draws.count[arms], 1)
         squares = np.maximum(draws.squares[arms] - draws.sums[arms] ** 2 / counts, 0.0)
@@ -55,12 +56,14 @@ class Constraint(NamedTuple):
 
 
 class Constraints:
-    """For K arms: which meet all constraints, which cannot, and the wealth of bets against each constraint.
+    """Which of K arms meet all constraints, and which cannot.
+
+    Also the wealth of bets against each constraint.
 
     Args:
         n_arms: K.
         n_examples: N.
-        at_least: Shape (J,), c_j; None without constraints, which every arm meets.
+        at_least: Shape (J,), c_j; None if there are no constraints, so that every arm meets them.
     """
 
     def __init__(self, n_arms: int, n_examples: int, at_least: FloatArray | None) -> None:
@@ -84,43 +87,61 @@ class Constraints:
 
     @property
     def are_met(self) -> BoolArray:
-        """Arms that meet all constraints for any values of the unknown outcomes, shape (K,)."""
+        """Arms that meet all constraints, whatever the unknown outcomes are; shape (K,)."""
         met = [each.draws.low >= each.least for each in self._each]
         return np.array(np.all(met, axis=0)) if met else np.ones(self._n_arms, dtype=np.bool_)
 
     @property
     def are_missed(self) -> BoolArray:
-        """Arms that violate some constraint for any values of the unknown outcomes, shape (K,)."""
+        """Arms that violate some constraint, whatever the unknown outcomes are.
+
+        Shape (K,).
+        """
         missed = [each.draws.high + each.draws.left < each.least for each in self._each]
         return np.array(np.any(missed, axis=0)) if missed else np.zeros(self._n_arms, dtype=np.bool_)
 
     def add_arms(self, count: int) -> None:
-        """Add arms; only without constraints, the selector refuses them otherwise."""
+        """Append arms. Requires that there are no constraints.
+
+        The selector refuses other calls.
+        """
         assert not self._each
         self._n_arms += count
 
     def tell(self, batch: Batch, values: FloatArray) -> None:
-        """Absorb outcomes, shape (B, J), NaN if missing."""
+        """Observe outcomes of the constraints and bet on them.
+
+        Args:
+            batch: B pairs.
+            values: Shape (B, J), NaN if missing.
+        """
         for each, told in zip(self._each, values.T, strict=True):
             each.tell(Grouped.of(batch.arms, batch.examples, told))
 
     def averaged(self, arms: IntArray, wealths: FloatArray) -> FloatArray:
-        """Average wealths of bets on the means of some arms, shape (A,), and of bets on their constraints.
+        """Average the wealths of bets on the mean and on the constraints, shape (A,).
 
-        The shares are fixed before the first observation.
+        The weights are equal and fixed before the first observation.
+
+        Args:
+            arms: Shape (A,).
+            wealths: Shape (A,), wealths of bets on the means.
         """
         bets = [each.wealths.since_start(arms) for each in self._each if each.is_bet_on]
         return np.asarray((wealths + sum(bets)) / (1 + len(bets)))
 
     def split(self, batch: Batch, outcomes: ArrayLike) -> tuple[ArrayLike, FloatArray]:
-        """Split the outcomes of a batch into unchecked scores and checked outcomes for the constraints.
+        """Split outcomes into scores and outcomes of the constraints.
 
         Args:
             batch: B pairs.
             outcomes: Shape (B, 1 + J), the score first; of shape (B,) without constraints.
 
+        Returns:
+            The scores, not validated yet, and the outcomes of the constraints, validated, shape (B, J).
+
         Raises:
-            RefusedTell: If these outcomes are invalid.
+            RefusedTell: If the shape is wrong or an outcome of a constraint is outside [0, 1].
         """
         if not self._each:
             return outcomes, np.zeros((len(batch), 0))
@@ -145,10 +166,13 @@ def checked_constraints(
     top_m: int,
     has_groups: bool,
 ) -> FloatArray | None:
-    """Validate the required means of a selector's constraints; return them as floats, or None.
+    """Validate the required means of constraints, and return them as floats.
+
+    None if `at_least` is None.
 
     Raises:
-        InvalidParameter: If a required mean is not in (0, 1], or another setting excludes constraints.
+        InvalidParameter: If a required mean is not in (0, 1], or if another setting is incompatible with
+            constraints.
     """
     if at_least is None:
         return None
@@ -156,7 +180,7 @@ def checked_constraints(
     if given.ndim != 1 or given.size == 0 or not ((given > 0.0) & (given <= 1.0)).all():
         raise InvalidParameter("constraints", given.tolist(), "an array of numbers above 0 and at most 1")
     check_parameters(
-        ("delta", config.delta, config.delta is not None, "given to prove that constraints are met"),
+        ("delta", config.delta, config.delta is not None, "set if there are constraints"),
         ("start", start, start != "race", "'auto' or 'champion' with constraints"),
         ("prefer", prefer, prefer == "mean", "'mean' with constraints"),
         ("top_m", top_m, top_m == 1, "1 with constraints"),

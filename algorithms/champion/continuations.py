@@ -1,13 +1,15 @@
-"""Number of comparisons until a champion stops, by continuing it on plausible scores of unobserved pairs.
+"""Estimate how many comparisons a champion still needs.
 
-This is an estimate, and no claim depends on it. A continuation draws plausible means of the arms in question,
-gives them scores with these means, and lets a copy of the selector run on these scores to its stop.
+Its continuation is simulated. No claim depends on the estimate. A continuation draws plausible means of the
+arms in question, gives their unobserved pairs scores with these means, and lets a copy of the selector run on
+these scores to its stop.
 
 The means are those of `switch.py`: sample means, shrunk towards each other by the share of their variance
 that is noise, plus noise. The score of an unobserved pair is that of a donor: an example on which the arm was
-scored. If all arms in question were scored on the same examples, they have the same donors, so that the
-correlation of their scores is kept. Otherwise a donor is about as easy as the example. Then scores are moved
-towards 0 or 1 until their mean is the drawn one: a random share of them if scores are 0 or 1, else all alike.
+scored. If all arms in question were scored on the same examples, they share their donors, which keeps the
+correlation of their scores. Otherwise a donor is about as easy as the example. Then scores are moved
+towards 0 or 1 until their mean is the drawn one: a random share of them if scores are 0 or 1, otherwise all
+of them proportionally.
 """
 
 import copy
@@ -20,41 +22,43 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 CONTINUATIONS = 20
 SHARE = 0.8
-"""Share of continuations between the two ends of `Remaining`."""
-NEIGHBOURS = 2  # donors on either side of an example that is as easy as no donor
-LEAST_KEPT = 0.05  # share of the differences of sample means that is taken for real
+"""Share of the continuations between `Remaining.fewest` and `Remaining.most`."""
+NEIGHBOURS = 2  # donors on either side of an example if no donor is exactly as easy
+LEAST_KEPT = 0.05  # smallest share of the differences of sample means that is not treated as noise
 PRIOR_SLOPE, PRIOR_WEIGHT = 0.3, 0.1  # of a regression on how easy examples are, as in `control_variates.py`
 PRIOR_VARIANCE = 0.1
 
 
 class Observed(NamedTuple):
-    """Observations of a selector, by arm and example."""
+    """Scores and observed pairs of a selector."""
 
     scores: FloatArray
-    """Shape (K, N); NaN where there is none."""
+    """Shape (K, N); NaN if the pair has no score."""
     asked: BoolArray
-    """Shape (K, N), observed pairs, with a score or without."""
+    """Shape (K, N), whether a pair was observed, with or without a score."""
 
 
 class Remaining(NamedTuple):
-    """Comparisons until the stop."""
+    """Distribution of the number of comparisons until the stop."""
 
     comparisons: int
-    """Their median over the continuations."""
+    """Median over the continuations."""
     fewest: int
     """Lower end of the middle `SHARE` of the continuations."""
     most: int
-    """Upper end."""
+    """Upper end of the middle `SHARE` of the continuations."""
     is_settled: bool
-    """Whether most continuations end with a claim, not just because nothing is left to observe."""
+    """Whether most continuations stop with a claim.
+    The others stop because no pair is left to observe."""
 
 
 def remaining(selector: Champion, observed: Observed, rng: np.random.Generator) -> Remaining:
     """Estimate the number of comparisons until a selector stops.
 
     Args:
-        selector: Has observed all of this, without a budget or constraints; unchanged afterwards.
-        observed: What it has observed.
+        selector: A selector that has observed exactly `observed`, without a budget or constraints. The call
+            does not change it.
+        observed: The observations.
         rng: Draws scores and the examples of continuations.
     """
     counts, n_settled = np.empty(CONTINUATIONS, dtype=np.int64), 0
@@ -82,13 +86,15 @@ def remaining(selector: Champion, observed: Observed, rng: np.random.Generator) 
 def plausible_scores(
     observed: Observed, arms: IntArray, champion: int | None, rng: np.random.Generator
 ) -> FloatArray:
-    """Scores of all pairs, shape (K, N): observed ones, and drawn ones of some arms' unobserved pairs.
+    """Scores of all pairs, shape (K, N): observed or simulated.
+
+    Scores are simulated for the unobserved pairs of some arms.
 
     Args:
-        observed: What was observed.
-        arms: Shape (A,), the arms to complete.
-        champion: The filled row that others are tested against; None before there is one.
-        rng: Draws them.
+        observed: The observations.
+        arms: Shape (A,), the arms whose unobserved pairs get simulated scores.
+        champion: Arm of the filled row that the others are tested against; None if no row is filled.
+        rng: Draws the simulated scores.
     """
     scores, asked = observed.scores[arms], observed.asked[arms]
     is_scored = ~np.isnan(scores)
@@ -119,19 +125,25 @@ def plausible_scores(
             continue
         target = (n_examples * targets[row] - n_asked[row] * means[row]) / rest.sum()
         is_binary = bool(np.isin(scores[row, is_scored[row]], (0.0, 1.0)).all())
-        found[arm, rest] = _moved(drawn[row, rest], min(max(target, 0.0), 1.0), is_binary, rng)
+        found[arm, rest] = _shift_to_mean(drawn[row, rest], min(max(target, 0.0), 1.0), is_binary, rng)
     return found
 
 
 def _common_donors(is_scored: BoolArray, n_arms: int, rng: np.random.Generator) -> IntArray:
-    """A random scored example for each example, the same one for all arms, shape (A, N)."""
+    """Draw a scored example as donor of each example, shape (A, N).
+
+    All arms have the same donors.
+    """
     known, n_examples = np.flatnonzero(is_scored), len(is_scored)
     chosen = rng.choice(known, n_examples) if len(known) else np.zeros(n_examples, dtype=np.int64)
     return np.broadcast_to(chosen, (n_arms, n_examples))
 
 
 def _donors(is_scored: BoolArray, ease: FloatArray, rng: np.random.Generator) -> IntArray:
-    """For each arm and example, a random one of its scored examples that are about as easy, shape (A, N)."""
+    """Draw donors that are about as easy as each example, shape (A, N).
+
+    A donor of an arm is one of its scored examples.
+    """
     n_examples = len(ease)
     donors = np.zeros(is_scored.shape, dtype=np.int64)
     for row, mine in enumerate(is_scored):
@@ -151,7 +163,10 @@ def _donors(is_scored: BoolArray, ease: FloatArray, rng: np.random.Generator) ->
 def _controlled(
     residuals: FloatArray, is_scored: BoolArray, means: FloatArray, ease: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Means and variances of A arms by a regression of their scores on how easy examples are, (A,) each."""
+    """Means and variances of A arms, shape (A,) each.
+
+    They come from a regression of scores on the ease of examples.
+    """
     counts = np.maximum(is_scored.sum(axis=1), 1)
     centred = ease - ease.mean()
     excess = (is_scored * centred).sum(axis=1) / counts  # (A,) of the scored examples over all
@@ -165,7 +180,15 @@ def _controlled(
 def _plausible_means(
     estimates: FloatArray, variances: FloatArray, counts: IntArray, seen: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw means of A arms over all examples; `seen` is the share of examples observed of each."""
+    """Draw plausible means over all examples for A arms, shape (A,).
+
+    Args:
+        estimates: Shape (A,), estimated means.
+        variances: Shape (A,), variances of one score.
+        counts: Shape (A,), numbers of scores.
+        seen: Shape (A,), share of all examples that was observed for each arm.
+        rng: Draws the noise.
+    """
     noise = variances / np.maximum(counts, 1) * (1.0 - seen)
     kept = min(1.0, max(LEAST_KEPT, 1.0 - noise.mean() / max(estimates.var(), 1e-12)))
     kept = kept if len(estimates) > 1 else 1.0
@@ -174,8 +197,14 @@ def _plausible_means(
     return np.asarray(centre + np.sqrt(kept * noise) * rng.standard_normal(len(estimates)))
 
 
-def _moved(values: FloatArray, target: float, is_binary: bool, rng: np.random.Generator) -> FloatArray:
-    """Move scores towards 0 or 1 until their expected mean is the target; both in [0, 1]."""
+def _shift_to_mean(
+    values: FloatArray, target: float, is_binary: bool, rng: np.random.Generator
+) -> FloatArray:
+    """Move scores towards 0 or 1 until their expected mean is the target.
+
+    All are in [0, 1]. If `is_binary`, a random share of the scores is set to 0 or 1; otherwise all are moved
+    proportionally.
+    """
     mean = float(values.mean())
     goal, distance = (1.0, 1.0 - mean) if target > mean else (0.0, mean)
     if distance == 0.0:

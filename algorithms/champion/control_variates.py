@@ -1,9 +1,9 @@
-"""Control variates: predictions of an arm's score on an example from other arms' scores.
+"""Control variates: predictions of an arm's score from other arms' scores.
 
-Features of an example are the score of the filled row on it; the mean surplus of the observed arms on it over
-their own averages; and, with a history, the surplus of earlier rows. All are known for all examples before a
-batch. So for any weights that depend on the past, a prediction less its mean over the arm's unobserved
-examples has mean 0 for the next draw. The weights affect only the savings.
+An example has up to three features: the score of the filled row; the mean residual of the observed arms, each
+relative to its own average; and, with a history, the mean residual of earlier rows. All features are known
+for all examples before a batch. A prediction minus its mean over the arm's unobserved examples therefore has
+mean 0 for the next draw, for any weights that depend only on the past. The weights affect only the savings.
 """
 
 from typing import NamedTuple
@@ -15,18 +15,18 @@ from winnow.algorithms.champion.draw_order import DrawHistory, Draws, Grouped
 from winnow.algorithms.low_rank.factor_model import Floats
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
-BEST_ROWS = 100  # candidates are compared with similar rows: those that do well, if there are this many
+BEST_ROWS = 100  # candidates are probably similar to the rows that do well, so only these are used
 DOUBT = 1.0  # pseudo-observations of an average example, or of an average row
 
 
 def past_ease(history: Floats) -> FloatArray:
-    """Mean surplus on each example of the best rows of a history over their own averages.
+    """How easy each example is for the best rows of a history, shape (N,), in [-1, 1].
+
+    The mean, over these rows, of a row's score on the example minus the row's own average; 0 if no row has a
+    score.
 
     Args:
         history: Shape (M, N), scores in [0, 1], NaN if missing.
-
-    Returns:
-        Shape (N,), in [-1, 1]; 0 if no row has a score.
     """
     is_there = ~np.isnan(history)
     scores = np.where(is_there, history, np.float32(0.0))
@@ -43,15 +43,20 @@ def past_ease(history: Floats) -> FloatArray:
 
 
 ROW, EASE, PAST = 0, 1, 2
-"""Indices of the features: the filled row, the observed arms, and the history if there is one."""
-POOLED_DRAWS = 20.0  # draws of all arms, weighted against an arm's own draws
+"""Indices of the features: filled row, observed arms, and history.
+The history has a feature only if one was passed."""
+POOLED_DRAWS = 20.0  # number of draws that the pooled draws of all arms count as, beside an arm's own
 RIDGE, PRIOR = 0.1, np.array([0.3, 0.3, 0.0])
-"""Prior of the weights, equivalent to this summed variance; a history starts with weight 0."""
+"""Strength and mean of the prior of the weights.
+The strength is a sum of squares of each feature. The weight of a history starts at 0."""
 LEAST_BOUND = 1e-9
 
 
 class Band(NamedTuple):
-    """Controls of B draws, of mean 0 over the examples left before each, with bounds."""
+    """Controls of B draws with bounds.
+
+    Each has mean 0 over the examples left before its draw.
+    """
 
     values: FloatArray
     """Shape (B,)."""
@@ -62,7 +67,9 @@ class Band(NamedTuple):
 
 
 class Controls:
-    """Features of N examples and weights of K arms, or of their rows; see `draws`.
+    """Features of N examples, and their weights for K arms or for their rows.
+
+    See `draw_order`.
 
     Args:
         n_arms: K.
@@ -97,7 +104,7 @@ class Controls:
         self.weights, self._explained = with_more(self.weights, count), with_more(self._explained, count)
 
     def before(self, batch: Grouped, untold: BoolArray) -> Band:
-        """Compute the controls of a batch with their bounds.
+        """Controls of a batch, with bounds, from observations before the batch.
 
         Args:
             batch: Pairs of G arms.
@@ -124,7 +131,7 @@ class Controls:
     def _means_left(
         self, left: FloatArray, drawn: FloatArray, free: BoolArray, examples: IntArray
     ) -> FloatArray:
-        """Means over the examples left before each draw of a row, without earlier draws, shape (B,).
+        """Mean control over the examples left before each draw of a row, shape (B,).
 
         Args:
             left: Weighted sums of the features of the examples in `free`.
@@ -144,10 +151,12 @@ class Controls:
         return self._features[:, examples].T
 
     def residuals(self, batch: Grouped, features: FloatArray, scores: FloatArray, draws: Draws) -> FloatArray:
-        """Residual of each score of a batch after its arm's mean and the history, shape (B,).
+        """Residuals of the scores of a batch, shape (B,).
+
+        What is left after the arm's mean and the history.
 
         Args:
-            batch: Pairs that `draws` has not absorbed yet.
+            batch: Pairs that were not yet appended to `draws`.
             features: Shape (B, F), features before the batch.
             scores: Shape (B,), unscored as 1.
             draws: All draws before the batch.
@@ -163,17 +172,20 @@ class Controls:
         return np.asarray(residuals)
 
     def learn(self, batch: Grouped, residuals: FloatArray) -> None:
-        """Update the ease feature from residuals of scores, shape (B,); see `residuals`."""
+        """Update the ease of examples from residuals of scores, shape (B,).
+
+        See `residuals`.
+        """
         np.add.at(self._residuals, batch.examples, residuals)
         np.add.at(self._told, batch.examples, 1.0)
         touched = batch.examples
         self._features[EASE, touched] = self._residuals[touched] / (DOUBT + self._told[touched])
 
     def add(self, batch: Grouped, features: FloatArray, scores: FloatArray, draws: Draws) -> None:
-        """Absorb a batch that `draws` has absorbed.
+        """Add the features and scores of a batch to the moments of the regression.
 
         Args:
-            batch: Pairs.
+            batch: Pairs that were already appended to `draws`.
             features: Shape (B, F), features before the batch.
             scores: Shape (B,), unscored as 1.
             draws: All draws, including those of the batch.
@@ -184,9 +196,9 @@ class Controls:
         """Replace the filled row, and recompute the features of all draws of some arms.
 
         Args:
-            row: Shape (N,).
+            row: Shape (N,), scores of the new filled row.
             arms: Shape (A,).
-            drawn: The history of their draws.
+            drawn: The history of the draws of these arms.
             draws: All draws.
         """
         self._features[ROW] = row
@@ -201,7 +213,8 @@ class Controls:
     def weigh(self, arms: IntArray, draws: Draws) -> None:
         """Fit the weights of some arms to all observations."""
         within, across = self._within[arms], self._across[arms]
-        # Arms observed on the same few examples inform the others only as much as that many draws.
+        # If all arms were observed on the same few examples, they inform the others only as much as this
+        # number of draws.
         pooled = min(POOLED_DRAWS, float(np.count_nonzero(self._told)))
         share = pooled / max(float(draws.count.sum()), 1.0)
         squares = within + share * self._all_within + RIDGE * np.eye(within.shape[1])
@@ -214,7 +227,15 @@ class Controls:
     def _absorb(
         self, arms: IntArray, starts: IntArray, features: FloatArray, scores: FloatArray, draws: Draws
     ) -> None:
-        """Add the moments of draws; the draws of an arm are contiguous from its start."""
+        """Add the moments of draws.
+
+        Args:
+            arms: Shape (A,).
+            starts: Shape (A,), index of each arm's first draw; an arm's draws are contiguous.
+            features: Shape (B, F).
+            scores: Shape (B,), unscored as 1.
+            draws: All draws, including these.
+        """
         products = features[:, :, np.newaxis] * features[:, np.newaxis, :]
         self._sums[arms] += np.add.reduceat(features, starts)
         self._products[arms] += np.add.reduceat(products, starts)
@@ -228,7 +249,7 @@ class Controls:
         self._within[arms], self._across[arms] = within, across
 
     def estimates(self, draws: Draws, arms: IntArray) -> FloatArray:
-        """Means of some arms, adjusted by the features, shape (A,)."""
+        """Means of some arms over all examples, adjusted by the features, shape (A,)."""
         counts, groups = np.maximum(draws.count[arms], 1), self._groups
         surplus = self._sums[arms] / counts[:, np.newaxis] - self._means[arms % groups.n_parts]
         means = draws.sums[arms] / counts

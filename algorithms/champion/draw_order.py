@@ -1,7 +1,7 @@
-"""Draws of all rows in counting order, with the quantities for tests of a row against a mean.
+"""Draws of all rows in the order in which they count.
 
-A row is an arm, or, if each group of examples is tested by itself, an arm on the examples of a group; see
-`groups`. Letters: R rows, N examples.
+They have the quantities that tests against a mean need. A row is an arm. If each group of examples is tested
+separately, a row is an arm on the examples of one group; see `groups`. Letters: R rows, N examples.
 """
 
 from typing import NamedTuple
@@ -13,16 +13,19 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray, with_more
 
 
 class Grouped(NamedTuple):
-    """Pairs of a batch, grouped by arm or row, in drawing order within each."""
+    """Pairs of a batch, grouped by arm or row.
+
+    Within each group, pairs are in the order of the draws.
+    """
 
     arms: IntArray
-    """Shape (G,), each arm or row once, ascending."""
+    """Shape (G,), arm or row of each group, ascending."""
     starts: IntArray
-    """Shape (G,), index of the first pair of each."""
+    """Shape (G,), index of the first pair of each group."""
     sizes: IntArray
-    """Shape (G,)."""
+    """Shape (G,), number of pairs of each group."""
     group: IntArray
-    """Shape (B,), index of each pair's arm."""
+    """Shape (B,), index of each pair's group."""
     examples: IntArray
     """Shape (B,)."""
     scores: FloatArray
@@ -30,7 +33,7 @@ class Grouped(NamedTuple):
 
     @classmethod
     def of(cls, arms: IntArray, examples: IntArray, scores: FloatArray) -> "Grouped":
-        """Group pairs that are in the order they were drawn."""
+        """Group pairs, which are in the order of the draws."""
         order = np.argsort(arms, kind="stable")
         ordered = arms[order]
         is_first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
@@ -41,21 +44,24 @@ class Grouped(NamedTuple):
 
     @property
     def rows(self) -> IntArray:
-        """Arm of each pair, shape (B,)."""
+        """Arm or row of each pair, shape (B,)."""
         return self.arms[self.group]
 
 
 class Played(NamedTuple):
-    """Draws in the form used for bets, grouped by row."""
+    """Draws in the form used for bets, grouped by row.
+
+    Each field has one entry per draw.
+    """
 
     scores: FloatArray
-    """Scores, unscored as 1."""
+    """Scores; 1 if unscored."""
     before: FloatArray
-    """Weighted sums of the row's scores before each draw."""
+    """Weighted sum of the row's scores before each draw."""
     left: FloatArray
-    """Weight of the row's examples unobserved before each draw."""
+    """Weight of the row's examples that are unobserved before each draw."""
     total: FloatArray
-    """Weight of all of the row's examples."""
+    """Weight of all examples of the row."""
     control: FloatArray
     """Control subtracted from the score; it has mean 0 over the examples left."""
     most: FloatArray
@@ -68,19 +74,23 @@ FIRST_CAPACITY = 1024
 
 
 class DrawHistory(NamedTuple):
-    """All draws of some rows, grouped by row, in drawing order within each."""
+    """All draws of some arms or rows, grouped by arm or row.
+
+    Within each group, draws are in order.
+    """
 
     played: Played
     examples: IntArray
     """Shape (F,)."""
     residuals: FloatArray
-    """Shape (F,), scores less the mean of their arm when they were observed."""
+    """Shape (F,), residuals of the scores when they were observed.
+    See `Controls.residuals`."""
     starts: IntArray
-    """Shape (A,), index of the first draw of each arm."""
+    """Shape (A,), index of the first draw of each arm or row."""
 
 
 class Draws:
-    """Draws of K arms; memory grows with the number of draws, not of pairs."""
+    """Draws of K arms. Memory grows with the number of draws, not with K x N."""
 
     def __init__(self, n_arms: int, groups: Groups) -> None:
         n_rows = n_arms * groups.n_parts
@@ -114,22 +124,32 @@ class Draws:
 
     @property
     def variances(self) -> FloatArray:
-        """Variances of the rows' scores, shape (R,), smoothed by one or two fair coin draws; at most 1/4."""
+        """Variances of the rows' scores, shape (R,), at most 1/4.
+
+        Smoothed by two additional squared deviations of 1/4 each.
+        """
         deviations = self.squares - self.sums**2 / np.maximum(self.count, 1)
         return np.asarray(np.minimum((deviations + 0.5) / (self.count + 2), 0.25))
 
     def next_of(self, batch: Grouped, control: FloatArray, most: FloatArray, adaptive: FloatArray) -> Played:
-        """Prepare the draws of a batch for bets, before they are appended."""
+        """The draws of a batch in the form used for bets, before they are appended.
+
+        Args:
+            batch: B draws.
+            control: Shape (B,), control of each draw.
+            most: Shape (B,), minus the smallest possible value of each control.
+            adaptive: Shape (B,), adaptive bet on each draw.
+        """
         scores = np.where(np.isnan(batch.scores), 1.0, batch.scores)
         weights = self._groups.weights[batch.examples]
         sums, told = _before(weights * scores), _before(weights)
         before = self.high[batch.rows] + sums - sums[batch.starts][batch.group]
         left = self.left[batch.rows] - (told - told[batch.starts][batch.group])
-        left = np.maximum(left, weights)  # rounding can subtract more than there is
+        left = np.maximum(left, weights)  # rounding must not make it smaller than the draw's own weight
         return Played(scores, before, left, self.totals[batch.rows], control, most, adaptive)
 
     def append(self, batch: Grouped, played: Played, residuals: FloatArray) -> None:
-        """Absorb a batch; `residuals` has shape (B,)."""
+        """Append the draws of a batch; `residuals` has shape (B,)."""
         new = slice(self._size, self._size + len(batch.examples))
         while new.stop > self._pairs.shape[1]:
             self._pairs = np.concatenate([self._pairs, np.zeros_like(self._pairs)], axis=1)
@@ -150,14 +170,20 @@ class Draws:
         self.squares[batch.arms] += np.add.reduceat(played.scores**2, batch.starts)
 
     def row(self, rows: IntArray) -> FloatArray:
-        """Scores of an arm by example, shape (N,): unscored as 1, and 0 without a draw."""
+        """Scores of an arm by example, shape (N,): unscored as 1, undrawn as 0.
+
+        `rows` are all rows of the arm.
+        """
         mine = np.flatnonzero(np.isin(self._pairs[0, : self._size], rows))
         row = np.zeros(self.n_examples)
         row[self._pairs[1, mine]] = self._values[0, mine]
         return row
 
     def history(self, arms: IntArray) -> DrawHistory:
-        """All draws of some arms; the arms are in ascending order and each has a draw."""
+        """All draws of some arms or rows.
+
+        These must be ascending and have at least one draw each.
+        """
         of_arm = self._pairs[0, : self._size]
         is_wanted = np.zeros(len(self.count), dtype=np.bool_)
         is_wanted[arms] = True
@@ -178,5 +204,5 @@ class Draws:
 
 
 def _before(values: FloatArray) -> FloatArray:
-    """Sums of the values before each one."""
+    """Cumulative sums that exclude the value itself, in the shape of `values`."""
     return np.asarray(values.cumsum() - values)

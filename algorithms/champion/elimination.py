@@ -1,15 +1,17 @@
-"""Elimination of arms, by one wealth per arm from the race and the tests against the filled row.
+"""Elimination of arms, by one wealth per arm.
 
-An arm's wealth is M = w R C' + (1 - w) C: R the race's while the arm was in it, C the wealth of the tests of
-all its draws, C' that of its draws after the race. If epsilon can end the race it is (1 - v) M + v V, with V
-the wealth of bets in the race that the arm does not exceed the named arm by epsilon.
-docs/how-the-guarantee-works.md proves that a best arm's wealth ever reaches 1 / delta with probability at
-most delta.
+The wealth combines the race and the tests against the filled row. An arm's wealth is M = w R C' + (1 - w) C.
+R is its wealth in the race, as long as the arm was in it; C is the wealth of the tests of all its draws, and
+C' that of its draws after the race. If epsilon can end the race, the wealth is (1 - v) M + v V, where V is
+the wealth of bets, in the race, that the arm does not exceed the named arm by epsilon. The named arm is the
+one to recommend. docs/how-the-guarantee-works.md proves that the wealth of a best arm ever reaches 1 / delta
+with probability at most delta.
 
-If the least mean of the groups of examples counts, each group has its own C, M is their average, and there is
-no race; an arm's mean then denotes its least one. docs/how-groups-are-compared.md has the proof for groups.
-With constraints, too, M is an average and there is no race; only a row that meets them can be the champion.
-docs/how-constraints-are-met.md has the proof for these.
+If arms are compared by the least mean of the groups of examples, each group has its own C, M is their
+average, and there is no race; "mean of an arm" then denotes its least group mean.
+docs/how-groups-are-compared.md has the proof for groups. With constraints, M is also an average and there is
+no race; only a row that meets the constraints can be the champion. docs/how-constraints-are-met.md has the
+proof for constraints.
 """
 
 import math
@@ -26,25 +28,26 @@ from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factor
 from winnow.algorithms.champion.within_epsilon import WithinEpsilon
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
-TOLERANCE = 1e-9  # of a mean, in favour of the tested arm
+TOLERANCE = 1e-9  # for the rounding of a mean, in favour of the tested arm
 
 
 class Evidence:
-    """Draws of K arms, and which arms are eliminated.
+    """Draws of K arms, and which arms they eliminate.
 
-    `constraints` must receive its outcomes of a batch before this object receives the scores.
+    Pass a batch's outcomes to `constraints` before passing its scores to this object.
 
     Args:
         n_arms: K.
         n_examples: N.
         mode: The mode, which weights the race and the tests.
         level: Wealth at which each of these arms is eliminated.
-        epsilon: Amount by which T exceeds the champion's mean.
+        epsilon: Amount by which T, the mean that arms are tested against, exceeds the champion's mean.
         past: Shape (N,), the history's feature of the examples; None without a history.
         top_m: m, the number of best arms to find.
-        groups: Groups of the examples; None if all count alike.
+        groups: Groups of the examples; None if arms are compared by their plain means.
         at_least: Shape (J,), required means of further outcomes; None without constraints.
-        ties_are_open: Whether an arm is settled once its mean can be at most T, however little was observed.
+        ties_are_open: Whether an arm is settled once its mean can be at most T, however few of its pairs
+            were observed.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class Evidence:
         self.constraints = Constraints(n_arms, n_examples, at_least)
         self.race = Race(n_arms, n_examples, bets=mode.weight > 0.0)
         self._within = WithinEpsilon(self.race, n_examples, epsilon) if mode.within > 0.0 else None
-        self._named_by_race: int | None = None  # arm that no other one exceeds by epsilon
+        self._named_by_race: int | None = None  # arm that, by the race, no other arm exceeds by epsilon
         self.in_race = groups.n_parts == 1
         """Whether all draws so far were on common examples."""
         self.champion: int | None = None
@@ -85,7 +88,7 @@ class Evidence:
         self.is_out = np.zeros(n_arms, dtype=np.bool_)
         self.is_beaten = np.zeros(n_arms, dtype=np.bool_)
         """Shape (K,), arms shown not to be among the m best even with epsilon = 0."""
-        # (K,) raced against a dropped arm
+        # (K,) arms that bet in the race against an arm that is dropped now
         self._met_dropped: BoolArray = np.zeros(n_arms, dtype=np.bool_)
         self._wealths = Wealths(n_arms * groups.n_parts)
         self._raced = np.zeros(n_arms * groups.n_parts, dtype=np.int64)  # (R,) draws in the race
@@ -99,22 +102,30 @@ class Evidence:
 
     @property
     def is_unfit(self) -> BoolArray:
-        """Arms eliminated by bets on constraints alone, for any T, shape (K,)."""
+        """Arms that bets on constraints eliminate by themselves, shape (K,).
+
+        They do so for any T.
+        """
         won = self.constraints.averaged(np.arange(self.n_arms), np.zeros(self.n_arms))
         return self.is_out & self._are_out(np.arange(self.n_arms), won)
 
     @property
     def can_race(self) -> bool:
-        """Whether common examples can be proposed next: all arms in question have the same observations."""
+        """Whether common examples can be proposed next.
+
+        True if the race is still on, all arms in question have the same observations, and none of them bet
+        against an arm that was dropped later.
+        """
         alive = self.alive
         is_level = bool((self.race.columns[alive] == self.race.n_columns).all())
         return self.in_race and is_level and not bool((alive & self._met_dropped).any())
 
     @property
     def is_settled(self) -> BoolArray:
-        """Fully observed arms with means at most T for any values of their unscored pairs, shape (K,).
+        """Arms whose mean is certainly at most T, shape (K,).
 
-        If ties are open, also arms with such means for any values of the pairs not observed.
+        If ties are open, the mean must be at most T for any values of the unobserved and unscored pairs.
+        Otherwise the arm must also be fully observed.
         """
         if self.champion is None:
             return np.zeros(self.n_arms, dtype=np.bool_)
@@ -126,7 +137,7 @@ class Evidence:
     def is_decided(self) -> bool:
         """Whether m arms are known that no other arm exceeds by more than epsilon.
 
-        With constraints, whether this is known among the arms that meet them, or no arm meets them.
+        With constraints: whether this is known among the arms that meet them, or no arm meets them.
         """
         alive = self.alive
         if self.champion is None and len(self.constraints):
@@ -135,15 +146,16 @@ class Evidence:
             is_left = 1 <= np.count_nonzero(alive) <= self.top_m
             return bool(is_left and self.has_score[alive].all())
         is_open = alive & ~self.is_settled
-        # For m = 1, the row that the others were tested against: an arm with the same sum can exceed it.
+        # For m = 1, except only the row that the others were tested against: the mean of another arm
+        # with the same sum can be higher.
         is_open[self.top if self.top_m > 1 else self.champion] = False
         return not is_open.any()
 
     @property
     def top(self) -> IntArray:
-        """The m filled rows with the highest means, best first; fewer if fewer are full.
+        """The m filled rows with the highest means, best first.
 
-        With constraints, among those that meet them.
+        Fewer if fewer rows are full. With constraints: only rows that meet them.
         """
         may_be = self.active & self._is_full() & self.has_score & self.constraints.are_met
         full = np.flatnonzero(may_be)
@@ -151,12 +163,18 @@ class Evidence:
 
     @property
     def least_sums(self) -> FloatArray:
-        """N times the least possible mean of each arm, shape (K,): scores not known count 0."""
+        """N times the lowest possible mean of each arm, shape (K,).
+
+        Unknown scores count as 0.
+        """
         return self._least_sums(self.draws.low)
 
     @property
     def most_sums(self) -> FloatArray:
-        """N times the highest possible mean of each arm, shape (K,): scores not known count 1."""
+        """N times the highest possible mean of each arm, shape (K,).
+
+        Unknown scores count as 1.
+        """
         return self._least_sums(self.draws.high + self.draws.left)
 
     @property
@@ -165,38 +183,46 @@ class Evidence:
         return np.asarray(self._by_part(self.draws.scored).sum(axis=1) > 0)
 
     def wealths(self, arms: IntArray) -> FloatArray:
-        """Wealths of some arms, shape (A,); before an arm can be named, only the part that is known.
+        """Wealths of some arms, shape (A,); a fully observed arm keeps its last wealth.
 
-        A fully observed arm keeps its last wealth.
+        Until a row is filled, the wealth includes no tests; until an arm is named, it includes no bets within
+        epsilon of that arm.
         """
         wealths = self.constraints.averaged(arms, self._wealths_as_best(arms))
         named = self._named_by_race if self.champion is None else self.champion
         return wealths if named is None else self._with_regard_to(named, arms, wealths)
 
     def _with_regard_to(self, named: int, arms: IntArray, wealths: FloatArray) -> FloatArray:
-        """Wealths of some arms if `named` is named: those given plus those of bets within epsilon, if any."""
+        """Add the wealth of bets within epsilon of the named arm, shape (A,).
+
+        Unchanged if no such bets are made.
+        """
         if self._within is None:
             return wealths
         return wealths + self.mode.within * self._within.wealths(arms, named)
 
     def _wealths_as_best(self, arms: IntArray) -> FloatArray:
-        """(1 - v) M of some arms, shape (A,); before a row was filled, only the part that is known."""
+        """(1 - v) M of some arms, shape (A,); until a row is filled, only (1 - v) w R."""
         if self.champion is None:
             return self.raced_wealths(arms)
-        return self._joined(arms, self._wealths, self.groups.rows_of(arms))
+        return self._combine_tests(arms, self._wealths, self.groups.rows_of(arms))
 
     def raced_wealths(self, arms: IntArray) -> FloatArray:
-        """(1 - v) w R of some arms, shape (A,): the part that is known before a row was filled."""
+        """(1 - v) w R of some arms, shape (A,).
+
+        The part of the wealth that is won in the race.
+        """
         weight = (1.0 - self.mode.within) * self.mode.weight
         return np.asarray(weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms)))
 
     def wealths_at(self, arms: IntArray, total: float) -> FloatArray:
         """Wealths of bets that the means of some arms are below a threshold, shape (A,).
 
-        They are those against the champion, (1 - v) M, with the stored bets, and do not decrease in `total`.
+        These are the wealths of the tests against the champion, (1 - v) M, recomputed for this threshold with
+        the stored bets. They do not decrease in `total`.
 
         Args:
-            arms: Ascending; a row was filled.
+            arms: Ascending. Requires that a row was filled.
             total: N times the threshold.
         """
         rows = self.groups.rows_of(arms)
@@ -204,10 +230,16 @@ class Evidence:
         if drawn.size:
             of_rows = rows[drawn]
             tests.put(drawn, *self._parts(of_rows, self.draws.history(of_rows), total))
-        return self.constraints.averaged(arms, self._joined(arms, tests, np.arange(len(rows))))
+        return self.constraints.averaged(arms, self._combine_tests(arms, tests, np.arange(len(rows))))
 
-    def _joined(self, arms: IntArray, tests: Wealths, rows: IntArray) -> FloatArray:
-        """(1 - v) M of some arms, shape (A,), by the wealths of the tests of their rows."""
+    def _combine_tests(self, arms: IntArray, tests: Wealths, rows: IntArray) -> FloatArray:
+        """(1 - v) M of some arms, shape (A,).
+
+        Args:
+            arms: Shape (A,).
+            tests: Wealths of the tests.
+            rows: Rows of these arms in `tests`, shape (A P,).
+        """
         groups, kept = self.groups, 1.0 - self.mode.within
         tested = tests.since_start(rows).reshape(-1, groups.n_parts).mean(axis=1)
         if groups.n_parts > 1:  # arms with groups do not race
@@ -216,12 +248,12 @@ class Evidence:
         return np.asarray(self.raced_wealths(arms) * tests.since_race(rows) + rest * tested)
 
     def tell_columns(self, batch: Grouped, arms: IntArray, scores: FloatArray) -> None:
-        """Absorb common examples of all arms in question.
+        """Observe common examples of all arms in question.
 
         Args:
             batch: All pairs, including those of eliminated arms.
             arms: Shape (A,), the arms in question.
-            scores: Shape (A, B), on the common examples in the order they were drawn.
+            scores: Shape (A, B), on the common examples in the order of the draws.
         """
         weights = self.groups.weights[batch.examples[: scores.shape[1]]]
         self.race.tell(arms, scores, weights)
@@ -233,7 +265,7 @@ class Evidence:
         self._crown()
 
     def tell(self, batch: Grouped, untold: BoolArray) -> Band:
-        """Absorb separate draws of each arm; ends the race if it was still on.
+        """Observe separate draws of each arm. This ends the race.
 
         Args:
             batch: Draws of G rows.
@@ -262,8 +294,8 @@ class Evidence:
     def add_arms(self, levels: FloatArray) -> None:
         """Add arms, each with its own order of examples; ends a race that has begun.
 
-        Earlier conclusions stand: a better arm only strengthens them. If nothing can be proven any longer,
-        all arms not dropped are in question again.
+        Earlier eliminations stay valid, because a better new arm only makes them more certain. If a new level
+        is infinite, nothing can be proven, and all arms that are not dropped are in question again.
 
         Args:
             levels: Shape (K,) including the new arms, wealth at which each arm is eliminated from now on.
@@ -287,7 +319,7 @@ class Evidence:
             self.drop(self.active, levels)
 
     def drop(self, active: BoolArray, levels: FloatArray) -> None:
-        """Exclude dropped arms, and redetermine which arms are eliminated without them.
+        """Exclude dropped arms, and determine the eliminations again without them.
 
         Args:
             active: Shape (K,), arms not dropped.
@@ -314,7 +346,10 @@ class Evidence:
         return adaptive_bets(gap, squares, self.draws.count[arms])
 
     def _crown(self) -> None:
-        """Make the m-th best filled row the champion, and retest all others against it."""
+        """Make the m-th best filled row the champion, and test all other arms against it.
+
+        The tests are recomputed from each arm's first draw.
+        """
         top = self.top
         if top.size < self.top_m:
             return
@@ -339,12 +374,15 @@ class Evidence:
             self._rule_out(np.unique(rows // self.groups.n_parts))
 
     def _log_factors(self, played: Played, total: float) -> FloatArray:
-        """Log factors of some draws at T, from N T; see `log_factors`."""
+        """Log factors of some draws against T, given as N T; see `log_factors`."""
         totals = total * (played.total / self.n_examples)  # N T of each draw's row
         return log_factors(played, totals, played.total)
 
     def _parts(self, arms: IntArray, drawn: DrawHistory, total: float) -> tuple[FloatArray, FloatArray]:
-        """Log factors of all draws of some rows at T, by part and bet; see `Wealths.put`."""
+        """Log factors of all draws of some rows against T, summed by part and bet.
+
+        See `Wealths.put`.
+        """
         assert self._untested is not None
         starts = drawn.starts
         logs = self._log_factors(drawn.played, total)  # (5, F)
@@ -358,7 +396,10 @@ class Evidence:
         return parts[:-1].transpose(1, 2, 0), parts[-1, 2]
 
     def _rule_out(self, arms: IntArray) -> None:
-        """Eliminate those of some arms that are certainly worse, or whose wealth has reached its level."""
+        """Eliminate arms that are certainly worse or whose wealth reached its level.
+
+        Only the arms in `arms` are considered.
+        """
         arms = arms[self.alive[arms] & ~self._is_full()[arms]]
         most = self.most_sums[arms]
         is_certain = most < self.total - self._slack
@@ -366,7 +407,10 @@ class Evidence:
         self.is_beaten[arms] = self.is_out[arms] & ((self.epsilon == 0.0) | self.is_unfit[arms])
 
     def _rule_out_by_constraints(self) -> None:
-        """Eliminate arms that cannot meet the constraints; without a filled row, also by bets on them."""
+        """Eliminate arms that cannot meet the constraints.
+
+        Until a row is filled, also by bets on constraints.
+        """
         if not len(self.constraints):
             return
         are_missed = self.constraints.are_missed
@@ -376,7 +420,10 @@ class Evidence:
             self._rule_out(np.flatnonzero(self.alive))
 
     def _rule_out_by_race(self) -> None:
-        """Eliminate arms by the race; if none would remain, keep the one with the least wealth."""
+        """Eliminate arms by the race.
+
+        If no arm would remain, keep the one with the smallest wealth.
+        """
         arms = np.flatnonzero(self.alive)
         if self.mode.weight == 0.0 or len(arms) < 2:
             return
@@ -388,7 +435,10 @@ class Evidence:
         self._name_by_race()
 
     def _name_by_race(self) -> None:
-        """Name the leading arm if no other arm in question exceeds it by epsilon; eliminate the others."""
+        """Name the leader and eliminate the others, if bets allow it.
+
+        The bets must show that no other arm in question exceeds the leader by epsilon.
+        """
         arms, scored = np.flatnonzero(self.alive), np.flatnonzero(self.alive & self.has_score)
         if self._within is None or self.champion is not None or len(arms) < 2 or len(scored) == 0:
             return
@@ -399,15 +449,18 @@ class Evidence:
             self._named_by_race, self.is_out[others] = leader, True
 
     def _take_back_name(self) -> None:
-        """Restore the arms that were eliminated only because they do not exceed the named arm by epsilon.
+        """Restore arms that only bets within epsilon of the named arm eliminated.
 
-        They can exceed another arm, which becomes the champion.
+        Once another arm becomes the champion, they can exceed that one.
         """
         if self._named_by_race is not None:
             self._named_by_race, self.is_out = None, self.is_beaten.copy()
 
     def _are_out(self, arms: IntArray, wealths: FloatArray) -> BoolArray:
-        """Mask of the wealths that reach their level; never an infinite level, even by overflow."""
+        """Which wealths reach their level, shape (A,).
+
+        An infinite level is never reached, even on overflow.
+        """
         levels = self.levels[arms]
         return np.asarray(np.isfinite(levels) & (wealths >= levels))
 

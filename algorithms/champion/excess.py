@@ -1,12 +1,12 @@
-"""Upper bound on how much better than the named arm another arm can be, valid at any time.
+"""Upper bound on how much better than the named arm another arm can be.
 
-docs/how-much-better-another-can-be.md has the statement and its proof. Letters: a the named arm; x the
-excess; s the share of an arm's stake that is bet on not exceeding a by x, which is v if races bet within
-epsilon.
+It is valid at any time. docs/how-much-better-another-can-be.md has the statement and its proof. Letters: a is
+the named arm, x the excess, s the share of an arm's stake that is bet on not exceeding a by x. s equals v if
+races bet within epsilon.
 
-`PairBets` bets in a race that an arm does not exceed another arm by a margin, for any margin; its letters are
-those of `within_epsilon`, with the margin x instead of epsilon. The bets are stored with the columns and
-do not depend on x, so that a wealth does not decrease in x.
+`PairBets` bets, in a race, that an arm does not exceed another arm by a margin, for any margin. Its letters
+are those of `within_epsilon`, with the margin x instead of epsilon. The bets are stored with the columns and
+do not depend on x, so a wealth does not decrease in x.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class PairBets(NamedTuple):
-    """Bets of the A arms with which a race began, with regard to one of them, on T columns."""
+    """Bets, on T columns, of the A arms that started a race, each against one of them."""
 
     arms: IntArray
     """Shape (A,), ascending."""
     lead: FloatArray
-    """Shape (A, T), D; NaN where the arm was not in the race any longer."""
+    """Shape (A, T), D; NaN on columns after the arm left the race."""
     before: FloatArray
     """Shape (A, T), weighted sums of D before each column."""
     left: FloatArray
@@ -40,13 +40,15 @@ class PairBets(NamedTuple):
 
     @classmethod
     def of(cls, told: list[Columns], other: int, n_examples: int, epsilon: float) -> "PairBets":
-        """Create the bets of a race with regard to one arm, on the columns observed while it was in the race.
+        """Create the bets of a race against one arm.
+
+        They are made on the columns observed while that arm was in the race.
 
         Args:
             told: The columns, at least one batch; the arm is in the first.
             other: The arm a.
             n_examples: N.
-            epsilon: A margin to fit the adaptive bets to; 0 to fit them to the leads alone.
+            epsilon: Margin that the adaptive bets are fitted to; 0 fits them to the leads alone.
         """
         arms = told[0].arms
         batches = [each for each in told if (each.arms == other).any()]
@@ -63,10 +65,10 @@ class PairBets(NamedTuple):
         return cls(arms, lead, worth.cumsum(axis=1) - worth, left, adaptive, n_examples)
 
     def wealths(self, rows: IntArray, margin: float) -> FloatArray:
-        """Wealths of the arms in some rows, from a stake of 1, shape (R,)."""
+        """Wealths of the arms in R rows for a margin, from a stake of 1, shape (R,)."""
         lead, adaptive = self.lead[rows], self.adaptive[rows]
         level = -(self.n_examples * margin + self.before[rows]) / self.left
-        lead = np.where(np.isnan(lead), level, lead)  # a factor of 1
+        lead = np.where(np.isnan(lead), level, lead)  # gives a factor of 1
         logs = log_growth(lead, level, self.n_examples / self.left, adaptive)
         of_bets = np.exp(np.minimum(logs, HIGHEST_LOG))
         fixed = of_bets[:, : len(BETS)].mean(axis=1)
@@ -74,7 +76,7 @@ class PairBets(NamedTuple):
 
 
 def _adaptive(lead: FloatArray, sizes: IntArray, grown: FloatArray, epsilon: float) -> FloatArray:
-    """Adaptive bets on each column, shape (A, T), from the leads in the batches before its own."""
+    """Adaptive bets on each column, shape (A, T), from the leads in earlier batches."""
     starts = sizes.cumsum() - sizes  # (S,) columns before each batch
     sums = np.pad((lead + epsilon).cumsum(axis=1), ((0, 0), (1, 0)))[:, starts]  # (A, S)
     squares = np.pad(((lead + epsilon) ** 2).cumsum(axis=1), ((0, 0), (1, 0)))[:, starts]
@@ -87,14 +89,12 @@ def _adaptive(lead: FloatArray, sizes: IntArray, grown: FloatArray, epsilon: flo
 
 
 GROWTH = 1.02
-"""Growth factor of the number of observed pairs between two computations."""
+"""Growth of the number of observed pairs after which the bound is recomputed."""
 STEPS = 1000
-"""Steps of an excess from 0 to 1."""
+"""Number of steps into which an excess between 0 and 1 is divided."""
 SHARE, SHARE_OF_TWO = 0.4, 0.8
-"""s if races do not bet within epsilon: for more than two arms in the race, and for two arms.
-
-With two arms, neither is eliminated while they race.
-"""
+"""s if races do not bet within epsilon: for three or more arms, and for two.
+Of two arms, neither is eliminated while they race."""
 
 
 class ExcessBound:
@@ -110,8 +110,8 @@ class ExcessBound:
     def restart(self, n_arms: int) -> None:
         """Discard the bound, because arms were added or dropped."""
         self.found: Excess | None = None
-        """The proven bound; None until a first one is proven."""
-        self._ends = np.ones(n_arms)  # (K,) most that the mean of an arm can be, if it is among the best
+        """The proven bound; None until a bound is proven."""
+        self._ends = np.ones(n_arms)  # (K,) highest possible mean of an arm, if it is among the best
         self._n_told = 0
 
     def look(self, evidence: Evidence, n_told: int, delta: float, *, is_last: bool) -> None:
@@ -119,9 +119,9 @@ class ExcessBound:
 
         Args:
             evidence: The evidence from all observations.
-            n_told: Number of pairs observed.
+            n_told: Number of observed pairs.
             delta: Upper bound of the probability that any statement is ever wrong.
-            is_last: Whether the next pairs may never be proposed.
+            is_last: Whether no further pairs may be proposed; the bound is then updated after any new pair.
         """
         if n_told == self._n_told or (n_told < GROWTH * self._n_told and not is_last):
             return
@@ -134,19 +134,19 @@ class ExcessBound:
 
 
 class _Look:
-    """Bounds on the excess from the bets after some observations."""
+    """Bounds on the excess from the bets on the observations so far."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence, self._n = evidence, evidence.n_examples
         self._slack, self._most = TOLERANCE * self._n, evidence.most_sums
         self._share = _share(evidence)
         self._kept = (1.0 - self._share) / (1.0 - evidence.mode.within)
-        self._shares_tests = self._share == evidence.mode.within  # who is out by the tests is so here
+        self._shares_tests = self._share == evidence.mode.within  # so arms out by the tests are out here
 
     def by_race(self, below: int) -> tuple[int, int] | None:
-        """The leading arm of a race and its excess, in steps; None if the excess is not below `below` steps.
+        """The leading arm of a race and its excess, in steps.
 
-        Requires that no row has been filled.
+        None unless the excess is below `below` steps. Requires that no row has been filled.
         """
         evidence = self._evidence
         arms = np.flatnonzero(evidence.alive & evidence.has_score)
@@ -166,7 +166,14 @@ class _Look:
         return None if steps is None else (arm, steps)
 
     def by_tests(self, below: int, ends: FloatArray) -> tuple[int, int] | None:
-        """The champion and its excess, as in `by_race`; lowers the arms' ends, shape (K,)."""
+        """The champion and its excess in steps.
+
+        None unless the excess is below `below` steps.
+
+        Args:
+            below: Number of steps of the bound so far.
+            ends: Shape (K,), highest possible mean of each arm if it is among the best; lowered in place.
+        """
         evidence, arm = self._evidence, self._evidence.champion
         assert arm is not None
         least, pairs = float(evidence.least_sums[arm]), self._pair_bets(arm)
@@ -196,14 +203,14 @@ class _Look:
         pairs: PairBets | None,
         raced: FloatArray | None = None,
     ) -> BoolArray:
-        """Whether some arms are shown not to exceed the named one by more than an excess, shape (A,).
+        """Which arms are shown not to exceed the named arm by an excess, shape (A,).
 
         Args:
-            arms: Ascending.
-            least: N mu_a, the sum of the named arm with unknown scores as 0.
+            arms: Shape (A,), ascending.
+            least: N mu_a, the sum of the named arm's scores, with unknown scores as 0.
             steps: The excess.
-            pairs: The bets of a race with regard to the named arm, if any.
-            raced: Shape (K,), the known part of the wealths if no row was filled yet; None otherwise.
+            pairs: The bets of a race against the named arm; None if there are no such bets.
+            raced: Shape (K,), the wealths of the race if no row was filled yet; None otherwise.
         """
         evidence, margin = self._evidence, steps / STEPS
         total = least + margin * self._n
@@ -226,7 +233,7 @@ class _Look:
 
 
 def _share(evidence: Evidence) -> float:
-    """The share s, which is fixed before the first score is known."""
+    """The share s; it is fixed before the first score is known."""
     told, within = evidence.race.told, evidence.mode.within
     if within > 0.0 or not told:
         return within
@@ -234,7 +241,10 @@ def _share(evidence: Evidence) -> float:
 
 
 def _pair_wealths(pairs: PairBets | None, arms: IntArray, margin: float) -> FloatArray:
-    """Wealths of some arms with regard to the named one, from a stake of 1/(A - 1) or 0, shape (A,)."""
+    """Wealths of the bets of some arms against the named arm, shape (A,).
+
+    From a stake of 1/(A - 1), with A the number of arms in `pairs`; 0 for arms without such bets.
+    """
     found = np.zeros(len(arms))
     if pairs is not None:
         place = np.searchsorted(pairs.arms, arms).clip(max=len(pairs.arms) - 1)
@@ -244,10 +254,15 @@ def _pair_wealths(pairs: PairBets | None, arms: IntArray, margin: float) -> Floa
 
 
 def _least_steps(arms: IntArray, below: int, holds: Callable[[IntArray, int], BoolArray]) -> int | None:
-    """Smallest number of steps at which all arms pass; None if that number is not less than `below`.
+    """Smallest number of steps at which all arms pass.
 
-    Most updates lower a bound by little or not at all, so the search starts at `below` and moves down in
-    steps that double.
+    None if it is not less than `below`. Most updates lower a bound by little or not at all, so the search
+    starts at `below` and moves down in steps that double.
+
+    Args:
+        arms: The arms.
+        below: Number of steps to improve on.
+        holds: Which of some arms pass at a number of steps.
     """
     found, step, low = below, 1, 0
     while found > 0:

@@ -1,9 +1,10 @@
-"""Betting test for each arm on common examples: its wealth grows if it scores below its opponents' mean.
+"""Betting test per arm on common examples.
 
-Letters: N examples of which t were observed for every arm in the race; x_i the score of arm i; D = o - x_i
-with o the mean score of its opponents on the same example; r = -(sum of D so far) / (N - t), the mean of D
-over the unobserved examples if the opponents' mean were that of arm i. If examples have weights, sums of D
-are weighted by them, and N - t is the weight of the unobserved examples.
+An arm's wealth grows while it scores below its opponents' mean. Letters: N examples, t of them observed for
+every arm in the race; x_i is the score of arm i; D = o - x_i, where o is the mean score of the arm's
+opponents on the same example. r = -(sum of D so far) / (N - t) is the mean of D over the unobserved examples
+if arm i had exactly its opponents' mean over all examples. If examples have weights, sums of D are weighted,
+and N - t is the weight of the unobserved examples.
 """
 
 from typing import NamedTuple
@@ -14,34 +15,37 @@ from winnow.algorithms.champion.wealth import HIGHEST_LOG, LEAST_ROOM, MOST_STAK
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
 BETS = np.array([1.2, 0.5, 0.2, 0.07])
-"""Fixed bets, as shares of the stake for a lead of 1; each has its own wealth, and these are averaged."""
+"""Fixed bets, as shares of the stake for a lead of 1.
+Each has its own wealth; the wealths are averaged."""
 SHARE_OF_FIXED = 0.7  # share of the stake on fixed bets; the rest is bet adaptively
 FIRST_ADAPTIVE = 0.3
-LEAST_LEAD = 1.4  # in standard errors: assumed lead if fewer were observed
+LEAST_LEAD = 1.4  # in standard errors: smallest lead that adaptive bets assume
 OPPONENT_COUNTS = np.array([1, 2, 3, 4, 6, 8, 12])
-"""Possible numbers of best other arms as opponents; the best number is chosen for each arm."""
+"""Possible numbers of opponents, which are the best other arms.
+The number is chosen for each arm."""
 
 
 class Opponents(NamedTuple):
-    """Opponents of A arms, fixed before the scores of the comparison."""
+    """Opponents of A arms, chosen before the scores of the comparison are known."""
 
     members: IntArray
-    """Shape (V, W), lists of arms, best first: the leading arms without one of them each."""
+    """Shape (V, W), lists of arms, best first.
+    Each is the list of the leading arms without one of them."""
     which: IntArray
-    """Shape (A,), index into `members` for each arm."""
+    """Shape (A,), row of `members` for each arm."""
     size: IntArray
-    """Shape (A,), number of opponents, taken from the front of that row."""
+    """Shape (A,), number of opponents: the first arms of that row."""
     adaptive: FloatArray
     """Shape (A,), adaptive bet."""
 
 
 class Columns(NamedTuple):
-    """Scores of all arms in the race in one batch."""
+    """Scores, in one batch, of all arms in the race."""
 
     arms: IntArray
     """Shape (A,), the arms in the race."""
     scores: FloatArray
-    """Shape (A, B), on B common examples in the order they were drawn; NaN if unscored."""
+    """Shape (A, B), on B common examples in the order of the draws; NaN if unscored."""
     weights: FloatArray
     """Shape (B,), weights of these examples."""
 
@@ -49,8 +53,8 @@ class Columns(NamedTuple):
 class Race:
     """Wealths of the arms that are still in the race.
 
-    A wealth starts at 1. For an arm whose mean is at least that of all others, the opponents' mean over the
-    remaining examples cannot exceed its own. So D has a mean of at most r, and the wealth is a non-negative
+    A wealth starts at 1. For an arm whose mean is at least that of all others, the mean of D is at most 0
+    over all examples, and so at most r over the unobserved ones. The wealth is then a non-negative
     supermartingale for any choice of opponents and bets that does not depend on the scores of the next
     example. An unscored pair counts as 0 for an opponent and as 1 for the arm itself, so this holds for every
     completion.
@@ -100,16 +104,19 @@ class Race:
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * wealths[:, -1])
 
     def met_any(self, arms: BoolArray) -> BoolArray:
-        """Mask of the arms that have bet against any of those in `arms`; both of shape (K,)."""
+        """Which arms have bet against any of the arms in `arms`.
+
+        Both are masks of shape (K,).
+        """
         if not self._bets:
             return np.zeros_like(arms)
         return np.asarray(self._has_met[:, arms].any(axis=1))
 
     def tell(self, arms: IntArray, scores: FloatArray, weights: FloatArray | None = None) -> None:
-        """Bet on the next columns, then absorb them.
+        """Bet on the next columns, then add them to the sums.
 
         Args:
-            arms: Shape (A,), the arms in the race, at least 2.
+            arms: Shape (A,), the arms in the race; bets require at least 2.
             scores: Shape (A, B), on B examples, each drawn from the unobserved ones with a probability
                 proportional to its weight; NaN if unscored.
             weights: Shape (B,), of these examples; the weights of all examples sum to N. None if all are 1.
@@ -130,7 +137,10 @@ class Race:
         self._weight += float(weights.sum())
 
     def differences(self, arm: int, other: int) -> FloatArray:
-        """Score differences of two arms on their common columns, in order; NaN if either is unscored."""
+        """Score differences of two arms on their common columns, in order of observation.
+
+        NaN if unscored.
+        """
         found = [
             scores[arms == arm][0] - scores[arms == other][0]
             for arms, scores, _ in self.told
@@ -139,7 +149,7 @@ class Race:
         return np.concatenate(found) if found else np.zeros(0)
 
     def _remember(self, arms: IntArray, opponents: Opponents) -> None:
-        """Record which arms have bet against which."""
+        """Record which opponents each arm has bet against."""
         for row, size in {(int(v), int(s)) for v, s in zip(opponents.which, opponents.size, strict=True)}:
             mine = (opponents.which == row) & (opponents.size == size)
             self._has_met[np.ix_(arms[mine], opponents.members[row, :size])] = True
@@ -157,13 +167,16 @@ class Race:
         worth = weights * lead
         before = (sums - self._worth_high[arms])[:, np.newaxis] + worth.cumsum(axis=1) - worth
         left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
-        left = np.maximum(left, weights)  # rounding can subtract more than there is
+        left = np.maximum(left, weights)  # rounding must not make it smaller than the draw's own weight
         self._logs[arms] += log_growth(
             lead, -before / left, self._n_examples / left, opponents.adaptive[:, np.newaxis]
         )
 
     def _choose(self, arms: IntArray) -> Opponents:
-        """Choose the opponents with the clearest lead so far, and the bet that fits this lead."""
+        """Choose opponents for each arm, and a bet that fits its lead.
+
+        The opponents are those with the clearest lead so far.
+        """
         width = min(int(OPPONENT_COUNTS[-1]), len(arms) - 1)
         ranked = arms[np.argsort(-self.low[arms], kind="stable")]
         top = ranked[: width + 1]
@@ -187,7 +200,7 @@ class Race:
     def _squared_leads(
         self, arms: IntArray, members: IntArray, which: IntArray, sizes: IntArray
     ) -> FloatArray:
-        """Sums of D^2 so far for each number of opponents, shape (A, G)."""
+        """Sums of D^2 so far, by arm and number of opponents, shape (A, G)."""
         inner = self.products[members[:, :, np.newaxis], members[:, np.newaxis, :]]  # (V, W, W)
         inner = inner.cumsum(axis=1).cumsum(axis=2).diagonal(axis1=1, axis2=2)  # (V, W)
         cross = self.products[members[which], arms[:, np.newaxis]].cumsum(axis=1)  # (A, W)
@@ -197,7 +210,7 @@ class Race:
 
 
 def log_growth(lead: FloatArray, level: FloatArray, grown: FloatArray, adaptive: FloatArray) -> FloatArray:
-    """Growth of the log wealths of A arms on B examples, shape (A, 5), by bet.
+    """Growth of the log wealths of A arms over B examples, shape (A, 5), by bet.
 
     Args:
         lead: Shape (A, B), D, at least -1.
@@ -215,6 +228,9 @@ def log_growth(lead: FloatArray, level: FloatArray, grown: FloatArray, adaptive:
 
 
 def _mean_of_first(values: FloatArray) -> FloatArray:
-    """Running means along the second axis."""
+    """Means of the first 1, 2, 3, ... entries along the second axis.
+
+    The result has the shape of `values`.
+    """
     counts = np.arange(1, values.shape[1] + 1).reshape(-1, *[1] * (values.ndim - 2))
     return np.asarray(values.cumsum(axis=1) / counts)

@@ -1,4 +1,7 @@
-"""Champion: best arm with a guarantee, by a race and by tests against a filled row."""
+"""Champion: best arm with a guarantee.
+
+It uses a race, and tests against a filled row.
+"""
 
 import math
 from dataclasses import replace
@@ -36,49 +39,49 @@ class Champion:
     """Race all arms on common examples, then fill the best row and test the others against its mean.
 
     In a race every arm in question gets the same random examples, and bets that better arms beat it. If
-    `epsilon` is large enough, it also bets that it does not exceed the first arm by `epsilon`, and the race
-    ends once all others have won. Against a filled row, whose mean is known, each arm bets on its own
-    examples that it is not as good, with the filled row and the other arms' scores as control variates. All
-    bets form one wealth per arm, and an arm is eliminated once its wealth reaches 1/delta. An error requires
-    that the wealth of the one best arm does, so the error probability is delta without a union over arms;
-    docs/how-the-guarantee-works.md has the proof.
+    `epsilon` is large enough, each arm also bets that it does not exceed the first arm by `epsilon`, and the
+    race ends once all other arms have won this bet. The mean of a filled row is known: each other arm bets,
+    on its own examples, that it is not as good, with the filled row and the other arms' scores as control
+    variates. All bets form one wealth per arm, and an arm is eliminated once its wealth reaches 1/delta. A
+    wrong answer requires that the wealth of the one best arm reaches it, so the error probability is delta
+    without a union bound over arms; docs/how-the-guarantee-works.md has the proof.
 
     In a round of the race every arm in question gets at least one example, however small `batch_size` is; a
-    row is filled in one round. Otherwise `batch_size` is about the size of a round; up to 4, rounds propose
-    one arm at a time. Without `delta` the tests are at 0.05, and continue with the rest of the matrix when
-    decided.
+    row is filled in one round. Otherwise `batch_size` is about the size of a round; up to 4, a round proposes
+    examples of one arm only. Without `delta` the tests are at level 0.05, and once they are decided the
+    selector proposes the rest of the matrix.
 
     Args:
         config: The problem and the common parameters.
-        start: "race" never fills a row while the race goes on, "champion" fills one at once, and "auto"
-            weights both by the size of the matrix and leaves the race when it would cost more than it saves.
+        start: "race" never fills a row while the race goes on, "champion" fills one at once. "auto" weights
+            both by the size of the matrix, and leaves the race when it would cost more than it saves.
         dropping: With m arms dropped, which arm is the best of the rest depends on the data. "stated" then
             states an error probability of (m + 1) delta; "reserved" keeps it at delta, but eliminates an arm
-            only at a wealth of 2/delta, or (m + 1)(m + 2)/delta.
+            only at a wealth of 2/delta, or (m + 1)(m + 2)/delta once arms are dropped.
         additions: If lists of arms are added after scores were observed, the set of arms depends on the data.
             "stated" states J + 1 times the error probability after J lists, if the number of lists does not
-            depend on the data; "expected" keeps it, but eliminates an arm of list j only at a wealth of
-            2/delta, or (j + 1)(j + 2)/delta.
+            depend on the data. "expected" keeps the error probability, but eliminates an arm of list j,
+            counted from 0, only at a wealth of (j + 1)(j + 2)/delta.
         prefer: "cost" finds the cheapest arm that is good enough once the best is known: half of `delta` and
-            of `epsilon` is for the best, half for the cheapest, so that no arm is better than the chosen one
-            by more than `epsilon`. Requires both.
+            half of `epsilon` is for the best, the other halves are for the cheapest, so that no arm is better
+            than the chosen one by more than `epsilon`. Requires both parameters.
         costs: Shape (K,), cost of each arm, fixed beforehand; in a campaign's file, by candidate.
         top_m: m, to find the m best arms: no other arm has a mean that exceeds one of theirs by more than
             `epsilon`. With more than 1, m rows are filled and there is no race.
-        history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN if missing: the
-            examples that are easy for its best rows give a control variate. The guarantee holds for any
+        history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN if missing. How
+            easy an example is for the best of these rows gives a control variate. The guarantee holds for any
             history; its correlation with an arm's scores is learned from the campaign.
         groups: Shape (N,), the group of each example, counted from 0: arms are then compared by a value
             computed from their means on the groups.
-        group_weights: Shape (G,), above 0, weight of each group in the mean of the groups' means; None, with
-            groups, to compare arms by the least of these, which requires a `start` other than "race".
+        group_weights: Shape (G,), above 0, weight of each group in the mean of the groups' means. None, with
+            groups, compares arms by the least of these means, which requires a `start` other than "race".
         constraints: Shape (J,), in (0, 1]: required means of J further outcomes, each in [0, 1], which are
             observed with the score of a pair. Only an arm whose means of these outcomes over all examples are
             at least the required ones can be the best. There is then no race, and no arm can be added.
             Requires `delta`.
-        ties: "open" stops once no other arm can have a higher mean, whatever is not observed; "resolve" then
-            goes on until it is known which arms have the same mean.
-        excess: Whether decisions state by how much another arm can at most be better.
+        ties: "open" stops once no other arm can have a higher mean, whatever the unobserved scores are.
+            "resolve" then continues until it is known which arms have the same mean.
+        excess: Whether decisions state an upper bound on how much better another arm can be.
         spares: See `RaceOnly`.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
@@ -123,7 +126,7 @@ class Champion:
             epsilon=config.epsilon,
         )
         self._spared = Spared(config.n_arms) if spares else None
-        if spares:  # what is spared is no score, so that there are no bets on single means
+        if spares:  # a spared outcome is not a score, so there are no bets on single means
             self._mode = replace(self._mode, weight=1.0)
         self._matrix = ScoreMatrix(config, given)
         self._thrift = thrift
@@ -149,13 +152,15 @@ class Champion:
         self._excess = ExcessBound(config.n_arms) if excess else None
         self._rounds_told = 0  # until the best is known
         self.out_in_round = np.full(config.n_arms, -1)
-        """Shape (K,), round, counted from 0, in which an arm was eliminated; -1 if it is not."""
+        """Shape (K,), round, counted from 0, in which each arm was eliminated.
+        -1 if it was not."""
         self.out_at = np.full(config.n_arms, -1)
-        """Shape (K,), number of pairs observed by then; -1 if the arm is not eliminated."""
+        """Shape (K,), number of observed pairs, of all arms, at the elimination.
+        -1 if not eliminated."""
 
     @property
     def wealths(self) -> FloatArray:
-        """Wealth of each arm from a stake of 1, by bets that it is not the best, shape (K,).
+        """Wealth of the bets that each arm is not the best, from a stake of 1, shape (K,).
 
         An arm is eliminated at its level, see `levels`. The best arm's wealth ever reaches x with probability
         at most 1/x; for dropped or added arms, see `dropping` and `additions`.
@@ -164,12 +169,18 @@ class Champion:
 
     @property
     def levels(self) -> FloatArray:
-        """Wealth at which each arm is eliminated, shape (K,); infinite if nothing can be proven."""
+        """Wealth at which each arm is eliminated, shape (K,).
+
+        Infinite if no elimination can be proven.
+        """
         return self.evidence.levels
 
     @property
     def excess(self) -> Excess | None:
-        """Bound from the tests on how much better another arm can be; None if not requested or shown."""
+        """Bound from the bets on how much better another arm can be.
+
+        None if not requested or not proven yet.
+        """
         return None if self._excess is None else self._excess.found
 
     @property
@@ -180,9 +191,9 @@ class Champion:
     def add_arms(self, count: int) -> None:
         """Add a list of arms from now on; earlier arms keep their indices.
 
-        The state of earlier arms is unchanged. A race that has begun is ended, because the examples of the
-        new arms have their own order. A replay adds the same arms at the same places among its tells. See
-        `additions` for the error probability that an answer then states.
+        The state of earlier arms does not change. A race that has begun is ended, because the examples of the
+        new arms have their own order. A replay must add the same numbers of arms between the same calls of
+        `tell`. See `additions` for the error probability that an answer then states.
 
         Args:
             count: Number of arms to add, at least 1.
@@ -190,11 +201,11 @@ class Champion:
         if count < 1:
             raise InvalidParameter("count", count, "at least 1")
         if self._thrift is not None:
-            raise InvalidParameter("prefer", "cost", "'mean' where arms are added")
+            raise InvalidParameter("prefer", "cost", "'mean' if arms are added")
         if len(self.evidence.constraints):
-            raise InvalidParameter("constraints", "an array", "None where arms are added")
+            raise InvalidParameter("constraints", "an array", "None if arms are added")
         if self._spared is not None:
-            raise InvalidParameter("spares", True, "false where arms are added")
+            raise InvalidParameter("spares", True, "false if arms are added")
         self._matrix.add_arms(count)
         self._verdict.add_arms(count)
         self.evidence.add_arms(self._verdict.levels)
@@ -204,26 +215,32 @@ class Champion:
         self.out_at = with_more(self.out_at, count, -1)
 
     def leave_out(self, arms: IntArray) -> None:
-        """Drop arms with the next tell; see `LeavingOut`, and `dropping` for the error probability."""
+        """Drop arms with the next `tell`.
+
+        See `LeavingOut`, and `dropping` for the error probability.
+        """
         if self._spared is not None and len(arms):
-            raise InvalidParameter("spares", True, "false where arms are left out")
+            raise InvalidParameter("spares", True, "false if arms are left out")
         self._matrix.leave_out(arms)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose common examples of all arms in question, or examples of one or a few arms."""
+        """Propose common examples of all arms in question, or examples of a few arms."""
         room = self._verdict.room(self.evidence)
         if room == 0:
             return EMPTY_BATCH
         if self._thrift is not None and self.evidence.is_decided:
             return self._ask_cheaper(self._thrift, room, rng)
-        if self._races(rng):
+        if self._continues_race(rng):
             batch = self._ask_columns(room, rng)
             if len(batch) > 0:
                 return batch
         return self._ask_arms(room, rng)
 
     def compares_all(self, batch: Batch) -> bool:
-        """See `Sparing`."""
+        """Whether a batch, if observed next, has common examples of all arms in question.
+
+        See `Sparing`.
+        """
         return self.evidence.can_race and len(batch) > 0 and self._places(batch) is not None
 
     def take_up(self, batch: Batch) -> None:
@@ -231,7 +248,10 @@ class Champion:
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN if unscored; with constraints, 1 + J outcomes of each pair."""
+        """Observe scores in [0, 1], NaN if unscored.
+
+        With constraints, 1 + J outcomes per pair.
+        """
         given, values = self.evidence.constraints.split(batch, outcomes)
         if self._spared is not None:
             given = self._spared.tell(batch, given, are_common=self.compares_all(batch))
@@ -266,7 +286,7 @@ class Champion:
             self.evidence.drop(self._matrix.active, self._verdict.levels)
             if self._excess is not None:
                 self._excess.restart(self.n_arms)
-        self._note_who_is_out()
+        self._note_eliminations()
 
     def _bound_excess(self) -> None:
         """Update the bound on how much better another arm can be."""
@@ -276,7 +296,10 @@ class Champion:
         self._excess.look(self.evidence, n_told, stated, is_last=self._verdict.is_spent(self.evidence))
 
     def decision(self) -> Decision:
-        """Recommend the best filled row, or the last arm in the race, or the arm with the highest mean."""
+        """Recommend the best filled row.
+
+        Otherwise the last arm in the race, or the arm with the highest mean.
+        """
         bets = Bets(
             wealths=self.wealths,
             levels=self.levels.copy(),
@@ -289,7 +312,10 @@ class Champion:
         return decision if self._excess is None else replace(decision, excess=self._excess_of(decision))
 
     def _excess_of(self, decision: Decision) -> Excess | None:
-        """The least excess that is shown: by the bound, or by what the decision claims of its best arm."""
+        """The smallest proven excess, by the bound or by the claim about the best arm.
+
+        None if no excess is proven, or after the search for a cheaper arm has begun.
+        """
         if self._excess is None or (self._thrift is not None and self._thrift.has_begun):
             return None
         found, claim, epsilon = self.excess, decision.claim, self._config.epsilon
@@ -299,22 +325,25 @@ class Champion:
         return Excess(over=decision.best, most=epsilon, delta=claim.delta or 0.0)
 
     def leave_out_intervals(self) -> None:
-        """Compute no intervals and no bound on the excess from now on; decisions are the same otherwise."""
+        """Stop computing intervals and the bound on the excess.
+
+        Decisions stay the same otherwise.
+        """
         self._verdict.leave_out_intervals()
         self._excess = None
 
-    def _races(self, rng: np.random.Generator) -> bool:
+    def _continues_race(self, rng: np.random.Generator) -> bool:
         """Whether the next batch belongs to the race.
 
         The race ends permanently with the first batch that does not consist of common examples. Whether a
-        batch in flight does is determined from the batch itself, as it is when the batch is observed. So the
-        decision is the same for a selector that proposed the batch, took it up, or only observed it.
+        batch in flight does is determined from the batch itself, exactly as when it is observed. So the
+        answer is the same for a selector that proposed the batch, took it up, or only observed it.
         """
         evidence, mode = self.evidence, self._mode
         if not evidence.can_race or evidence.is_decided:
             return False
-        # A batch proposed before arms were added lacks these: of the next common examples, drawn from the
-        # rest of the others, they would get a non-random selection.
+        # A batch proposed before arms were added lacks them. The next common examples would be drawn from
+        # those that the other arms have left, a non-random selection for the new arms.
         if any(_width(batch) < 2 or self._places(batch) is None for batch in self._matrix.in_flight):
             return False
         told = evidence.race.n_columns
@@ -341,7 +370,10 @@ class Champion:
         return int(self._matrix.told[arm] + self._matrix.pending[arm])
 
     def _ask_columns(self, room: int, rng: np.random.Generator) -> Batch:
-        """Propose the next common examples, with all arms on each in turn; empty if no example fits."""
+        """Propose the next common examples, with all arms on each example in turn.
+
+        Empty if the budget does not suffice for all arms on one example, or no example is left.
+        """
         arms = np.flatnonzero(self.evidence.alive)
         asked, size = self._asked_columns(), self._config.batch_size
         columns = FIRST_COLUMNS
@@ -372,7 +404,10 @@ class Champion:
         return matrix.ask(np.concatenate(arms), np.concatenate(examples))
 
     def _draw(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
-        """Draw separate examples of an arm; if groups are tested separately, grouped by part."""
+        """Draw separate examples of an arm.
+
+        If groups are tested separately, in order of their parts.
+        """
         matrix = self._matrix
         if matrix.groups.n_parts == 1 or size == 0:
             return matrix.draw(arm, size, rng)
@@ -380,7 +415,10 @@ class Champion:
         return np.concatenate([matrix.draw(arm, wanted, rng, part) for part, wanted in of_parts])
 
     def _ask_cheaper(self, thrift: Thrift, room: int, rng: np.random.Generator) -> Batch:
-        """Propose the rest of the best arm's row if it is not full, then examples of the arm under test."""
+        """Propose examples of the best arm, or of the arm under test.
+
+        The best arm's row is filled first.
+        """
         if thrift.has_begun:
             arm, size = thrift.next_arm, self._config.batch_size
         else:
@@ -391,12 +429,18 @@ class Champion:
         return self._matrix.ask(np.full(len(examples), arm), examples)
 
     def _columns_of(self, batch: Batch, scores: FloatArray) -> FloatArray | None:
-        """Scores of the arms in question, shape (A, B), if the batch has common examples of all of them."""
+        """Scores of the arms in question, shape (A, B).
+
+        None unless the batch has all of them on common examples.
+        """
         places = self._places(batch)
         return None if places is None else np.asarray(scores.reshape(-1, _width(batch))[:, places].T)
 
     def _places(self, batch: Batch) -> IntArray | None:
-        """Positions of the arms in question among each example's arms; None unless each has all of them."""
+        """Positions of the arms in question among the arms of each example, shape (A,).
+
+        None unless every example of the batch has all arms in question.
+        """
         arms = np.flatnonzero(self.evidence.alive)
         if arms.size == 0:  # all were dropped while batches of the race are in flight
             return None
@@ -410,7 +454,7 @@ class Champion:
         return np.asarray(place)
 
     def _untold_before(self, batch: Grouped) -> BoolArray:
-        """Mask of each row's examples not observed before a batch, shape (G, N)."""
+        """Which examples of each row were not observed before a batch, shape (G, N)."""
         groups = self._matrix.groups
         untold = self._matrix.untold(batch.arms // groups.n_parts)
         untold[batch.group, batch.examples] = True
@@ -418,7 +462,7 @@ class Champion:
             untold &= groups.part_of == (batch.arms % groups.n_parts)[:, np.newaxis]
         return untold
 
-    def _note_who_is_out(self) -> None:
+    def _note_eliminations(self) -> None:
         is_out = self.evidence.is_out
         newly = is_out & (self.out_in_round < 0)
         self.out_in_round[newly] = self._rounds_told
@@ -428,27 +472,19 @@ class Champion:
 
 
 def _check_groups(top_m: int, start: Start, prefer: Prefer, *, is_least: bool) -> None:
-    """Raise if a setting is incompatible with groups.
-
-    Raises:
-        InvalidParameter: If a setting is incompatible.
-    """
+    """Raise `InvalidParameter` if a setting is incompatible with groups."""
     if top_m > 1:
-        raise InvalidParameter("top_m", top_m, "1 where groups are compared")
+        raise InvalidParameter("top_m", top_m, "1 if groups are compared")
     if prefer == "cost":
-        raise InvalidParameter("prefer", prefer, "'mean' where groups are compared")
+        raise InvalidParameter("prefer", prefer, "'mean' if groups are compared")
     if is_least and start == "race":
-        raise InvalidParameter("start", start, "'auto' or 'champion' where the least mean of groups counts")
+        raise InvalidParameter("start", start, "'auto' or 'champion' for the least mean of groups")
 
 
 def _check_sparing(config: BestMeanConfig, *, has_groups: bool) -> None:
-    """Raise if a setting is incompatible with `spares`.
-
-    Raises:
-        InvalidParameter: If a setting is incompatible.
-    """
+    """Raise `InvalidParameter` if a setting is incompatible with `spares`."""
     for name, value, holds, requirement in (
-        ("delta", config.delta, config.delta is not None, "given if outcomes can be spared"),
+        ("delta", config.delta, config.delta is not None, "set if outcomes can be spared"),
         ("max_unscored", config.max_unscored, config.max_unscored == 1.0, "1 if outcomes can be spared"),
         ("groups", "an array", not has_groups, "None if outcomes can be spared"),
     ):
@@ -457,7 +493,10 @@ def _check_sparing(config: BestMeanConfig, *, has_groups: bool) -> None:
 
 
 def _width(batch: Batch) -> int:
-    """Number of arms per example if all examples of a batch have the same arms; else 0."""
+    """Number of arms per example if all examples have the same arms; else 0.
+
+    The batch must not be empty.
+    """
     changes = np.flatnonzero(batch.examples[1:] != batch.examples[:-1])
     width = int(changes[0]) + 1 if changes.size else len(batch)
     if len(batch) % width:
@@ -470,21 +509,21 @@ def _width(batch: Batch) -> int:
 class RaceOnly(Champion):
     """Give all arms in question the same random examples until one is left.
 
-    A champion that never leaves the race: the better choice if the answer costs less than a row, which is 1/K
-    of the K x N pairs. The race ends only if arms were added, or if eliminated arms are in question again
-    because an arm that they raced against was dropped.
+    A champion that never leaves the race. It is the better choice if the answer costs less than a row, which
+    is 1/K of the K x N pairs. The race ends early only if arms were added, or if eliminated arms are in
+    question again because an arm that they raced against was dropped.
 
     Args:
         config: The problem and the common parameters.
         dropping: Same as in `Champion`.
         additions: Same as in `Champion`.
         groups: Same as in `Champion`.
-        group_weights: Same as in `Champion`, required with groups: a race cannot compare the arms' least
-            groups.
+        group_weights: Same as in `Champion`, required with groups: a race cannot compare arms by their least
+            group mean.
         ties: Same as in `Champion`.
         excess: Same as in `Champion`.
         spares: Whether outcomes can be `SPARED`, on common examples of all arms in question. Estimates are
-            then means of the other examples, without intervals, and differences are shown by the race alone.
+            then means over the other examples, without intervals, and differences come from the race alone.
             Requires `delta`; no arm can be dropped or added.
 
     Source: this project; see `Champion`.

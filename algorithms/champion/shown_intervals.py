@@ -1,8 +1,8 @@
-"""Intervals of the means of arms from several lists, and of their differences from that of one arm.
+"""Intervals for reports: means of arms, and differences from one arm's mean.
 
-They are for reports only: no decision uses them. Those of differences follow from those of the means, which
-the filled row's scores make narrow as a control, and from bets on the differences of scores on the common
-examples of the race. docs/how-differences-are-bounded.md has the proof.
+No decision uses them. Arms can come from several lists. Intervals of differences follow from two sources: the
+intervals of the means, which the filled row's scores as controls make narrow, and bets on score differences
+on the common examples of the race. docs/how-differences-are-bounded.md has the proof.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class ControlledWealth(Wealth):
-    """Capital of bets on scores less the announced control, if any."""
+    """Capital of bets on scores minus their control, if a control was announced."""
 
     announced: Control | None = None
 
@@ -34,17 +34,18 @@ class ControlledWealth(Wealth):
         is_draw: BoolArray | None = None,
         control: Control | None = None,
     ) -> None:
-        """Absorb the next scores of some arms; an announced control is used once."""
+        """Bet on the next scores of some arms; uses an announced control once."""
         announced, self.announced = self.announced, None
         super().bet(arms, scores, window, is_draw, announced if control is None else control)
 
 
 class ControlledIntervals(FinitePopulationIntervals):
-    """Intervals that hold for all arms, at all times, with probability at least 1 - alpha.
+    """Intervals that hold for all arms, at all times.
 
-    The assumptions are those of `FinitePopulationIntervals` and one more: the controls of draws are fixed
-    before their scores are known and have mean 0 over the examples left. A score less such a control has the
-    same mean as the score. The estimates are means of these differences.
+    The probability that all hold is at least 1 - alpha. The assumptions are those of
+    `FinitePopulationIntervals` and one more: the control of a draw is fixed before its score is known and has
+    mean 0 over the examples left. A score minus such a control has the same mean as the score. The estimates
+    are means of these differences.
     """
 
     def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
@@ -56,7 +57,10 @@ class ControlledIntervals(FinitePopulationIntervals):
         self._bands: list[deque[Band | None]] = [deque() for _ in range(n_arms)]
 
     def tell(self, batch: Grouped, band: Band | None) -> None:
-        """Absorb draws of some arms, with their controls if they have any."""
+        """Observe draws of some arms, with their controls.
+
+        `band` is None if they have no controls.
+        """
         for arm, start, size in zip(batch.arms.tolist(), batch.starts, batch.sizes, strict=True):
             mine = slice(start, start + size)
             self._bands[arm].append(None if band is None else Band(*(each[mine] for each in band)))
@@ -78,11 +82,12 @@ class ControlledIntervals(FinitePopulationIntervals):
 
 
 class GroupedIntervals:
-    """Intervals of the arms' values by group means, valid for all arms at all times.
+    """Intervals of arms that are compared by group means.
 
-    The means of each group have intervals that are ever wrong with probability at most alpha / G. If all
-    hold, the values of their ends are the ends of an interval of the arm's value. Draws have no controls
-    here, because the controls have mean 0 over all remaining examples, not over those of a group.
+    They are valid for all arms at all times. The means of each group have intervals that are ever wrong with
+    probability at most alpha / G. If all of them hold, computing an arm's value from their lower ends, and
+    from their upper ends, gives an interval of the value. Draws have no controls here, because the controls
+    have mean 0 over all remaining examples, not over those of a group.
 
     Args:
         n_arms: K.
@@ -97,7 +102,7 @@ class GroupedIntervals:
         ]
 
     def tell(self, batch: Grouped, band: Band | None) -> None:
-        """Absorb draws of some arms; `band` is ignored, as there are no controls here."""
+        """Observe draws of some arms; `band` is ignored because groups have no controls."""
         of_draw = self._groups.of_example[batch.examples]
         for group in np.unique(of_draw).tolist():
             mine = of_draw == group
@@ -105,7 +110,10 @@ class GroupedIntervals:
 
     @property
     def estimates(self) -> FloatArray:
-        """Estimates, shape (K,), each inside its interval; NaN before an arm's first score."""
+        """Estimates, shape (K,), each inside its interval.
+
+        NaN before an arm's first score.
+        """
         found = self._groups.value(np.stack([each.estimates for each in self._of_groups], axis=1))
         return np.clip(found, self.lower, self.upper)
 
@@ -121,10 +129,10 @@ class GroupedIntervals:
 
 
 class ShownIntervals:
-    """Intervals by list of arms: simultaneous within a list, each list with its own error probability.
+    """Intervals by list of arms, simultaneous within a list.
 
-    A list can be chosen by all earlier observations, because its arms' draws begin later. So the error
-    probabilities of the lists add up.
+    Each list has its own error probability. A list can depend on all earlier observations, because draws of
+    its arms begin later. So the error probabilities of the lists add up.
 
     Args:
         groups: Groups of the examples.
@@ -146,7 +154,10 @@ class ShownIntervals:
         self._starts.append(self._starts[-1] + count)
 
     def tell(self, batch: Grouped, band: Band | None) -> None:
-        """Absorb draws in their order, with their controls if they have any."""
+        """Observe draws, in the order of the draws, with their controls.
+
+        `band` is None without controls.
+        """
         for intervals, start, end in zip(self._lists, self._starts, self._starts[1:], strict=False):
             first, last = np.searchsorted(batch.arms, [start, end])
             if first < last:
@@ -154,12 +165,18 @@ class ShownIntervals:
 
     @property
     def estimates(self) -> FloatArray:
-        """Estimates, shape (K,), each inside its interval; NaN before an arm's first score."""
+        """Estimates, shape (K,), each inside its interval.
+
+        NaN before an arm's first score.
+        """
         return np.concatenate([each.estimates for each in self._lists])
 
     @property
     def lower(self) -> FloatArray:
-        """Lower ends, shape (K,); simultaneous within a list, with the error probability of `alpha_of`."""
+        """Lower ends, shape (K,).
+
+        Simultaneous within a list, with the error probability of `alpha_of`.
+        """
         return np.concatenate([each.lower for each in self._lists])
 
     @property
@@ -169,7 +186,10 @@ class ShownIntervals:
 
 
 def _part(batch: Grouped, band: Band | None, arms: slice, offset: int) -> tuple[Grouped, Band | None]:
-    """Draws of some of the arms of a batch, with arms counted from `offset`."""
+    """Draws of some arms of a batch, with arms renumbered from `offset`.
+
+    The arms are the slice `arms` of the batch's arms.
+    """
     starts, sizes = batch.starts[arms], batch.sizes[arms]
     pairs = slice(int(starts[0]), int(starts[-1] + sizes[-1]))
     part = Grouped(
@@ -184,7 +204,10 @@ def _part(batch: Grouped, band: Band | None, arms: slice, offset: int) -> tuple[
 
 
 class Ends(NamedTuple):
-    """Intervals of the differences of K arms' means from that of one arm; NaN if unknown."""
+    """Intervals of the differences of K arms' means from the mean of one arm.
+
+    NaN if unknown.
+    """
 
     estimates: FloatArray
     """Shape (K,)."""
@@ -194,7 +217,10 @@ class Ends(NamedTuple):
     """Shape (K,)."""
 
     def within(self, lower: FloatArray, upper: FloatArray) -> "Ends":
-        """Intersect with other ends, NaN if unknown; an end stays unchanged if the intersection is empty."""
+        """Intersect with other ends, NaN if unknown.
+
+        Where the intersection is empty, keep these ends.
+        """
         lower, upper = np.fmax(self.lower, lower), np.fmin(self.upper, upper)
         is_empty = lower > upper
         lower, upper = np.where(is_empty, self.lower, lower), np.where(is_empty, self.upper, upper)
@@ -202,16 +228,20 @@ class Ends(NamedTuple):
 
 
 def by_means(estimates: FloatArray, lower: FloatArray, upper: FloatArray, best: int) -> Ends:
-    """Differences from one arm, from intervals of the means of shape (K,)."""
+    """Intervals of the differences from one arm, from intervals of the means.
+
+    All have shape (K,).
+    """
     return Ends(estimates - estimates[best], lower - upper[best], upper - lower[best])
 
 
 def by_race(
     race: Race, best: int, n_arms: int, n_examples: int, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends for the differences from one arm, from the common examples of the race.
+    """Lower and upper ends of the differences from one arm, from a race.
 
-    The ends for all K (K - 1) / 2 pairs of arms in the race hold simultaneously.
+    They use the common examples of the race. The ends for all K (K - 1) / 2 pairs of arms in the race hold
+    simultaneously.
 
     Args:
         race: The race.
@@ -221,11 +251,11 @@ def by_race(
         alpha: The probability that any of these intervals is ever wrong.
 
     Returns:
-        Both of shape (K,), NaN if unknown.
+        Both of the shape of `race.columns`, NaN if unknown.
     """
     lower, upper = np.full((2, len(race.columns)), np.nan)
     others = np.delete(np.arange(n_arms), best)
-    # K - 1 of all pairs, each with the share 2 / (K (K - 1)).
+    # These are K - 1 of all pairs, and each pair has the share 2 / (K (K - 1)) of alpha.
     intervals = FinitePopulationIntervals(n_arms - 1, n_examples, 2.0 * alpha / n_arms)
     for row, arm in enumerate(others.tolist()):
         scores = race.differences(arm, best)
@@ -236,7 +266,7 @@ def by_race(
 
 
 def differences(ends: Ends, best: int, delta: float) -> Differences:
-    """Differences from one arm, with NaN for that arm itself."""
+    """Convert ends to differences; NaN for the arm that others are compared with."""
     for each in ends:
         each[best] = np.nan
     return Differences(

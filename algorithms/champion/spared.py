@@ -1,8 +1,9 @@
-"""Examples that were not scored because all arms in question have the same output and so the same score.
+"""Account for examples not scored because all arms in question are equal.
 
-The shared score is counted as 0. This subtracts the same number from all arms on that example, so no
-difference between two arms changes. An arm that was not in question then has a score between -1 and 1 on
-that example. docs/how-equal-outputs-are-spared.md has the proof.
+They have the same output there. These arms share one score on the example, which is counted as 0. This
+subtracts the same number from all of them, so no difference between two of them changes. An arm that was not
+in question then has a score between -1 and 1 on that example. docs/how-equal-outputs-are-spared.md has the
+proof.
 """
 
 import numpy as np
@@ -14,7 +15,9 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class Spared:
-    """Per arm: number of scored examples, number of spared (unscored, equal) ones, and sum of the scores.
+    """Per arm: numbers of scored and spared examples, and sum of the scores.
+
+    A spared example is unscored because all arms in question are equal on it.
 
     Args:
         n_arms: K.
@@ -24,27 +27,31 @@ class Spared:
         self.n_examples = 0
         """Number of spared examples."""
         self.of_arm: IntArray = np.zeros(n_arms, dtype=np.int64)
-        """Shape (K,), number of spared examples at which each arm was in question."""
+        """Shape (K,), number of spared examples on which each arm was in question."""
         self._scored: IntArray = np.zeros(n_arms, dtype=np.int64)
         self._sums: FloatArray = np.zeros(n_arms)
 
     @property
     def means(self) -> FloatArray:
-        """Mean of the known scores of each arm, shape (K,); NaN for an arm without a score."""
+        """Mean of the known scores of each arm, shape (K,).
+
+        NaN for an arm without a score.
+        """
         means = np.full(len(self._sums), np.nan)
         np.divide(self._sums, self._scored, out=means, where=self._scored > 0)
         return means
 
     def tell(self, batch: Batch, outcomes: ArrayLike, *, are_common: bool) -> FloatArray:
-        """Count the outcomes of a batch; return them with 0 for `SPARED`.
+        """Count the outcomes of a batch and return them, with `SPARED` replaced by 0.
 
         Args:
             batch: B pairs.
-            outcomes: Shape (B,), scores, NaN if unscored, `SPARED`; unchecked otherwise.
+            outcomes: Shape (B,), scores, NaN if unscored, or `SPARED`; not validated otherwise.
             are_common: Whether the batch has common examples of all arms in question.
 
         Raises:
-            RefusedTell: If an example is spared for some of its pairs, or not all arms in question share it.
+            RefusedTell: If an example is spared for only some of its pairs, or if the batch has spared pairs
+                but not common examples of all arms in question.
         """
         given = np.array(outcomes, dtype=np.float64)
         is_spared = given == SPARED
@@ -54,7 +61,7 @@ class Spared:
         examples = np.unique(batch.examples[is_spared])
         is_whole = np.array_equal(np.isin(batch.examples, examples), is_spared)
         if not (are_common and is_whole):
-            expected = "spared for all arms in question on an example, or for none"
+            expected = "spared for all arms in question on an example, or for no arm"
             raise MalformedBatch("outcomes", expected, f"{int(is_spared.sum())} spared pairs of some arms")
         self.n_examples += len(examples)
         self.of_arm += np.bincount(batch.arms[is_spared], minlength=len(self.of_arm))

@@ -1,6 +1,7 @@
-"""Change from the race to tests against a filled row: a mode fixed beforehand, and cost estimates.
+"""How long to race before testing against a filled row.
 
-No claim depends on the cost estimates: any observation can be used to decide when to leave the race.
+A mode is fixed beforehand; cost estimates decide when to leave the race. No claim depends on the cost
+estimates: the decision to leave the race can use any observation.
 """
 
 import math
@@ -14,21 +15,25 @@ from winnow.algorithms.state.arrays import FloatArray
 
 Start = Literal["auto", "race", "champion"]
 
-COLUMNS_PER_RIVAL = 0.75  # N = 0.75 K^2 is the break-even point on the tables it was fitted to
+COLUMNS_PER_RIVAL = 0.75  # race and tests cost the same at N = 0.75 K^2, fitted to tables of scores
 LEAST_WEIGHT, MOST_WEIGHT = 0.2, 0.95
 FEWEST_COLUMNS = 2
 FIRST_DRAWS = 4
-SHARE_OF_FIRST_COLUMNS = 0.3  # of a row, spread over all arms: allowed cost of one more look at each
+SHARE_OF_FIRST_COLUMNS = 0.3  # cost of the first common examples of all arms, as a share of a row
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Mode, chosen before any observation: choosing wealths by observations would cost a union bound."""
+    """Shares of the stake and limits of the race, chosen before any observation.
+
+    If a share depended on observations, a union bound would be needed.
+    """
 
     weight: float
-    """w, share of each arm's stake bet in the race; 0 for tests against a filled row alone."""
+    """w, share of each arm's stake bet in the race.
+    0 for tests against a filled row alone."""
     columns: int
-    """Common examples that are always proposed before the decision to leave the race."""
+    """Number of common examples proposed before the race can be left."""
     leaves: bool
     """Whether the race can be left for tests against a filled row."""
     within: float = 0.0
@@ -53,16 +58,17 @@ def mode_of(n_arms: int, n_examples: int, start: Start, *, delta: float, epsilon
 
 SHARE_WITHIN = 0.5
 VARIANCE_OF_LEADS = 0.12  # approximate variance of a score's lead over that of a similar model on an example
-MOST_OF_A_ROW = 0.9  # largest share of examples: later, almost nothing can be saved
-WORTH_OF_A_ROW = 3.0  # tests follow a fill, so the race is left if it costs more than this number of rows
+MOST_OF_A_ROW = 0.9  # largest share of a row's examples: beyond it, almost nothing can be saved
+WORTH_OF_A_ROW = 3.0  # the race is left if it costs more than this number of rows: tests follow a fill
 
 
 def _share_within(
     n_arms: int, n_examples: int, delta: float, epsilon: float, *, most_rows: float = math.inf
 ) -> float:
-    """Share v; 0 if too many draws would be needed to separate arms of equal mean from arms epsilon apart.
+    """Share v of the stake for bets within epsilon.
 
-    That is more than `MOST_OF_A_ROW` of each row, or more than `most_rows` rows in total.
+    0 if such bets would need too many draws. That is, to separate arms of equal mean from arms epsilon apart
+    would need more than `MOST_OF_A_ROW` of each row, or more than `most_rows` rows in total.
     """
     if epsilon == 0.0:
         return 0.0
@@ -73,17 +79,23 @@ def _share_within(
 
 
 def _log_level_within(n_arms: int, delta: float, within: float) -> float:
-    """ln((K - 1) / (v delta)), log level that the bets with regard to one arm must reach by themselves."""
+    """ln((K - 1) / (v delta)), log wealth for the bets against one arm.
+
+    These bets must reach it by themselves. Infinite if v is 0.
+    """
     return math.log((n_arms - 1) / (within * delta)) if within > 0.0 else math.inf
 
 
 DRAWS = 24
-GUESS_PER_ARM = 2.5  # n_0 / K: expected columns of a race of K arms, before any observation
-TRUSTED_COLUMNS = 32  # number of columns with the same weight as the guess
+GUESS_PER_ARM = 2.5  # n_0 / K: guessed columns of a race of K arms, before any observation
+TRUSTED_COLUMNS = 32  # number of observed columns at which the estimate weighs as much as the guess
 
 
 class Goal(NamedTuple):
-    """Condition that ends a race: all arms but one are eliminated, or do not exceed that one by epsilon."""
+    """Condition that ends a race.
+
+    All arms but one are eliminated, or do not exceed that one by epsilon.
+    """
 
     log_level: float
     """ln(1 / delta)."""
@@ -106,7 +118,7 @@ def race_costs_more(
     n_arms: int,
     rng: np.random.Generator,
 ) -> bool:
-    """Whether to leave the race, by its expected cost.
+    """Whether the rest of the race is expected to cost more than leaving it.
 
     Args:
         n_examples: N.
@@ -115,7 +127,7 @@ def race_costs_more(
         means: Shape (A,), mean scores of the arms in the race.
         products: Shape (A, A), mean products of their scores.
         n_arms: K.
-        rng: For draws of plausible means.
+        rng: Draws plausible means.
     """
     guessed = _without_replacement(n_examples, np.array(GUESS_PER_ARM * n_arms)).item() * len(means)
     seen = _expected_cost(n_examples, n_columns, goal, means, products, rng)
@@ -132,7 +144,10 @@ def _expected_cost(
     products: FloatArray,
     rng: np.random.Generator,
 ) -> float:
-    """Expected comparisons until the race ends, over draws of the arms' means given the observations."""
+    """Expected comparisons until the race ends.
+
+    The average over plausible means of the arms.
+    """
     covariances = products - np.outer(means, means)  # (A, A)
     own = covariances.diagonal()
     specific = np.maximum(own - 2.0 * covariances.mean(axis=1) + covariances.mean(), 1e-4)  # (A,) q
@@ -153,7 +168,7 @@ def _expected_cost(
     is_best = (np.arange(DRAWS), best)
     needed = _without_replacement(n_examples, 2.0 * (goal.log_level + 1.0) / rate)
     needed[is_best] = t
-    end = needed.max(axis=1)  # until then arms that are not eliminated get examples
+    end = needed.max(axis=1)  # columns at the end of the race; until then the remaining arms get examples
     if math.isfinite(goal.log_level_within):
         ahead = gap[:, :, 0] + goal.epsilon
         rate = ahead**2 / (spread[:, :, 0] + 0.35 * ahead)
@@ -165,5 +180,5 @@ def _expected_cost(
 
 
 def _without_replacement(n_examples: int, with_replacement: FloatArray) -> FloatArray:
-    """Number of draws without replacement that are equivalent to this number with replacement."""
+    """Number of draws without replacement that inform as much as draws with replacement."""
     return np.asarray(n_examples * with_replacement / (n_examples + with_replacement))

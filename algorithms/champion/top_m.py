@@ -1,4 +1,4 @@
-"""The m best arms: members, and ties for the last place.
+"""The m best arms: which arms they are, and ties for the last place.
 
 The last member is compared with the others like the one best arm for m = 1. docs/how-the-best-m-are-found.md
 has the proof.
@@ -21,10 +21,10 @@ def check_top_m(top_m: int, n_arms: int, start: Start, prefer: Prefer) -> None:
     """Validate the number of best arms to find.
 
     Raises:
-        InvalidParameter: If there are not more than `top_m` arms, or another setting requires one best arm.
+        InvalidParameter: If `top_m` is not from 1 to K - 1, or another setting requires a single best arm.
     """
     if not 1 <= top_m < n_arms:
-        raise InvalidParameter("top_m", top_m, f"from 1 to {n_arms - 1}, fewer than there are candidates")
+        raise InvalidParameter("top_m", top_m, f"from 1 to {n_arms - 1}, fewer than the candidates")
     if top_m > 1 and start == "race":
         raise InvalidParameter("start", start, "'auto' or 'champion' with a top_m above 1")
     if top_m > 1 and prefer == "cost":
@@ -32,18 +32,20 @@ def check_top_m(top_m: int, n_arms: int, start: Start, prefer: Prefer) -> None:
 
 
 class TopM(NamedTuple):
-    """The m best arms, and the others relative to the last of them."""
+    """The m best arms, and how the others compare with the last of them."""
 
     members: IntArray
     """Shape (m,), best first; fewer if fewer arms are left."""
     tied: BoolArray
-    """Shape (K,), fully scored arms with the mean of the last member, if one of them is not a member."""
+    """Shape (K,), fully scored arms with the mean of the last member.
+    Empty unless they include a member and another arm."""
     below: BoolArray
-    """Shape (K,), arms whose mean is below that of the last member for any missing scores."""
+    """Shape (K,), arms whose mean is below that of the last member.
+    This holds for any values of the missing scores."""
 
     @classmethod
     def of(cls, matrix: ScoreMatrix, members: IntArray) -> "TopM":
-        """Compare all arms with these members, by the known scores."""
+        """Compare all arms with these members, using the known scores."""
         least, most = matrix.possible_means
         last = float(least[members].min())
         is_member = np.isin(np.arange(matrix.n_arms), members)
@@ -56,7 +58,7 @@ class TopM(NamedTuple):
         )
 
     def groups(self, is_beaten: BoolArray, active: BoolArray) -> list[tuple[ArmStatus, BoolArray]]:
-        """Statuses of all arms, in order of application; see `statuses`."""
+        """Statuses of all arms, later ones overriding earlier ones; see `statuses`."""
         is_member = np.isin(np.arange(len(active)), self.members)
         return [
             ("not-better", ~is_member),
@@ -68,9 +70,9 @@ class TopM(NamedTuple):
 
 
 def known_best(matrix: ScoreMatrix, top_m: int, epsilon: float) -> IntArray | None:
-    """The m best arms if the known scores alone determine them, best first; otherwise None.
+    """The m best arms if the known scores determine them, best first; otherwise None.
 
-    A missing score counts as 0 for them and as 1 for the others.
+    A missing score counts as 0 for these arms and as 1 for the others.
     """
     least, most = matrix.possible_means
     arms = np.flatnonzero(matrix.active)
@@ -83,7 +85,7 @@ def known_best(matrix: ScoreMatrix, top_m: int, epsilon: float) -> IntArray | No
 
 
 def below_the_best(matrix: ScoreMatrix, top_m: int) -> BoolArray:
-    """Arms that m others exceed for any values of the missing scores, shape (K,)."""
+    """Arms that m other arms exceed, whatever the missing scores are, shape (K,)."""
     least, most = matrix.possible_means
     active: FloatArray = np.where(matrix.active, least, -np.inf)
     return np.asarray(matrix.active & (most < np.sort(active)[-top_m] - ROUNDING))

@@ -1,4 +1,4 @@
-"""Verdict on the evidence: whether to stop, which arm is best, and what can be claimed."""
+"""Verdict on the evidence: stop or not, which arm is best, what is claimed."""
 
 import math
 from typing import Literal
@@ -24,44 +24,48 @@ from winnow.algorithms.decision import Decision, Differences, statuses
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, with_more
 
 Dropping = Literal["stated", "reserved"]
-"""How dropped arms are accounted for: a higher stated error probability, or the same at a higher cost."""
+"""Cost of dropped arms.
+"stated": a higher stated error probability. "reserved": the same one with more comparisons."""
 Additions = Literal["stated", "expected"]
-"""How arms added after observations are accounted for: see `Dropping`."""
+"""What arms added after observations cost: see `Dropping`."""
 
 
 Ties = Literal["resolve", "open"]
-"""Whether arms that can at most have the best arm's mean are observed until this is known, or left open."""
+"""What to do with arms that can at most equal the best arm's mean.
+"resolve" observes them until this is known, "open" leaves them open."""
 
 
 class Verdict:
     """Stopping rule over the evidence, with the decision that follows.
 
-    With `delta` it stops as soon as an arm is known that no other one, of those not dropped, beats by more
-    than `epsilon`: every other arm is eliminated, or fully observed and no better; if ties are open, also if
-    it is no better for any values of the pairs not observed. The claim about it is
+    With `delta` it stops as soon as an arm is known that no other arm that was not dropped beats by more than
+    `epsilon`. That is: every other arm is eliminated, or fully observed and no better. If ties are open, it
+    also suffices that another arm is no better for any values of the unobserved pairs. The claim about it is
 
     * exact: it follows from the known scores, with a missing score counted as 0 for it and as 1 for others.
     * proven: it follows from the tests, with the error probability that the claim states.
 
     With constraints the same holds among the arms that meet them: the named arm certainly does. If all arms
-    are eliminated, the claim is that none meets them, and no arm is named.
+    are eliminated, the claim is that no arm meets them, and no arm is named.
 
     With m arms dropped and J lists of arms added, the best arm of the rest is among the first m + 1 arms of
-    its list, whichever list that is. These are fixed before any of them is drawn from. The wealth of each of
-    them that is at least as good as all remaining arms starts at 1 with its list, and ever reaches x with
-    probability at most 1/x. So at a level of 1/delta the answer is wrong with probability at most (m + 1)(J +
-    1) delta. This bound is sharp: adding weak arms where the second arm of a list is eliminated, and dropping
-    the first, and adding strong ones elsewhere, gives (m + 1) delta for every list. Levels that are (m + 1)(m
-    + 2) times higher remove the factor m + 1, because 1/2 + 1/6 + ... is 1 and the arm in place k of its list
-    matters only once k - 1 are dropped; levels that are (j + 1)(j + 2) times higher for the arms of list j
-    remove the factor J + 1. If J itself depends on the outcomes, (J + 1) delta holds on average: list j
-    exists only if it was added before its arms were drawn from, so its best arm is eliminated and J >= j with
-    probability at most delta P(J >= j), and the sum over j is delta E(J + 1). With higher levels for later
-    lists, delta holds for any rule that determines J.
+    its list, whichever list that is, with each list ordered from best to worst. These arms are fixed before
+    any of them is drawn from. The wealth of each of them that is at least as good as all remaining arms
+    starts at 1 with its list, and ever reaches x with probability at most 1/x. So at a level of 1/delta the
+    answer is wrong with probability at most (m + 1)(J + 1) delta. This bound is sharp: adding weak arms where
+    the second arm of a list is eliminated, and dropping the first, and adding strong ones elsewhere, gives (m
+    + 1) delta for every list.
+
+    Levels that are (m + 1)(m + 2) times higher remove the factor m + 1, because 1/2 + 1/6 + ... is 1 and the
+    arm in place k of its list matters only once k - 1 are dropped. Levels that are (j + 1)(j + 2) times
+    higher for the arms of list j remove the factor J + 1. If J itself depends on the outcomes, (J + 1) delta
+    holds on average: list j exists only if it was added before its arms were drawn from, so its best arm is
+    eliminated and J >= j with probability at most delta P(J >= j), and the sum over j is delta E(J + 1). With
+    higher levels for later lists, delta holds for any rule that determines J.
 
     Intervals of means and of differences are for reports, and no decision uses them. They hold
     simultaneously, with a separate `delta` for every list of arms, or `delta` in total if additions are
-    expected; docs/how-differences-are-bounded.md has the proof.
+    "expected"; docs/how-differences-are-bounded.md has the proof.
     """
 
     def __init__(
@@ -99,36 +103,47 @@ class Verdict:
         return int(self._list_of[-1])
 
     def add_arms(self, count: int) -> None:
-        """Extend to a list of arms that was added to the matrix."""
+        """Register a list of arms that was added to the matrix."""
         self._list_of = with_more(self._list_of, count, self.n_additions + 1)
         if self._intervals is not None:
             self._intervals.add_arms(count)
 
     def tell(self, batch: Grouped, band: Band | None) -> None:
-        """Update the intervals with a batch that the matrix has accepted; `band` are its controls."""
+        """Update the intervals with a batch that the matrix has accepted.
+
+        Args:
+            batch: The pairs, grouped by arm.
+            band: Controls of the draws; None without controls.
+        """
         if self._intervals is not None:
             self._intervals.tell(batch, band)
 
     def leave_out_intervals(self) -> None:
-        """Compute no intervals from now on."""
+        """Stop computing intervals."""
         self._intervals = None
 
     @property
     def levels(self) -> FloatArray:
-        """Wealth at which each arm is eliminated, shape (K,); infinite if nothing can be proven."""
+        """Wealth at which each arm is eliminated, shape (K,).
+
+        Infinite if no elimination can be proven.
+        """
         if self.stated >= 1.0:
             return np.full(len(self._list_of), np.inf)
-        shares = _reserved(self._n_dropped) if self._dropping == "reserved" else 1.0
-        of_lists = _reserved(self._list_of) if self._additions == "expected" else np.ones(len(self._list_of))
+        shares = _divisor(self._n_dropped) if self._dropping == "reserved" else 1.0
+        of_lists = _divisor(self._list_of) if self._additions == "expected" else np.ones(len(self._list_of))
         return np.asarray(self._top_m * shares * of_lists / self.delta)
 
     @property
     def may_choose(self) -> bool:
-        """Whether the stated error of the best arm and a cheaper one together is below 1."""
+        """Whether a cheaper arm may be chosen.
+
+        The errors of the best and the cheaper arm must sum to less than 1.
+        """
         return self._thrift is not None and self.stated + self._thrift.delta < 1.0
 
     def room(self, evidence: Evidence) -> int:
-        """Number of pairs that can be proposed; 0 when stopped."""
+        """Number of pairs that can still be proposed; 0 if the selector stopped."""
         if self._reason(evidence) != "running":
             return 0
         matrix = self._matrix
@@ -137,7 +152,7 @@ class Verdict:
         return max(0, most - int(matrix.told.sum() + matrix.pending.sum()))
 
     def decision(self, evidence: Evidence) -> Decision:
-        """Compute the current decision.
+        """The current decision, with statuses, intervals and claim.
 
         Raises:
             ImpossibleState: If the decision contradicts itself or the scores.
@@ -163,9 +178,10 @@ class Verdict:
 
     @property
     def _possible_means(self) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest mean of each arm, shapes (K,), less what all arms share on spared examples.
+        """Lowest and highest possible mean of each arm, shape (K,) each.
 
-        On those, the score of an arm that was out is between -1 and 1.
+        On spared examples the score that the arms in question share is subtracted. There, the score of an arm
+        that was not in question is between -1 and 1.
         """
         least, most = self._matrix.possible_means
         if self._spared is None:
@@ -195,7 +211,10 @@ class Verdict:
         return differences(ends, best, delta)
 
     def _differences_in_race(self, evidence: Evidence, best: int | None) -> Differences | None:
-        """Differences of the others from the best arm, from the pairs of the race alone."""
+        """Differences from the best arm, from pairs of scores in the race.
+
+        None without a best arm.
+        """
         n_arms = self._matrix.n_arms
         if best is None:
             return None
@@ -208,7 +227,10 @@ class Verdict:
 
     @property
     def _has_pairs(self) -> bool:
-        """Whether to bet also on score differences in a race; depends only on the mode and the groups."""
+        """Whether to bet also on score differences in a race.
+
+        Depends only on the mode and the groups.
+        """
         return self._mode.weight > 0.0 and self._matrix.groups.n_groups == 1
 
     def _reason(self, evidence: Evidence) -> Reason:
@@ -225,7 +247,7 @@ class Verdict:
         return "budget" if is_spent else "running"
 
     def is_spent(self, evidence: Evidence) -> bool:
-        """Whether the budget or the pairs of all arms in question are used up."""
+        """Whether the budget is spent, or no pair of an arm in question is left."""
         return self._is_budget_spent or self._is_exhausted(evidence)
 
     @property
@@ -239,7 +261,7 @@ class Verdict:
         return bool((matrix.told[in_question] == matrix.n_examples).all())
 
     def _is_certain(self, evidence: Evidence) -> bool:
-        """Whether ties are open and the known scores alone show that no other arm is better."""
+        """Whether ties are open and the known scores show that no arm is better."""
         if self._ties == "resolve" or self._thrift is not None:
             return False
         if self._top_m > 1:
@@ -249,14 +271,14 @@ class Verdict:
     def _answer(
         self, evidence: Evidence, reason: Reason, estimates: FloatArray
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
-        """Recommended arm, status of each arm, and claim."""
+        """Arm to recommend, status of each arm, and claim."""
         certain = standing_of(self._matrix, *self._possible_means, self._config.epsilon)
         has_begun_again = self._thrift is not None and self._thrift.has_begun
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
         if self._top_m > 1:
             return self._answer_of_many(evidence, estimates, has_ended=has_ended, is_open=reason == "budget")
         if len(evidence.constraints):
-            return self._answer_that_meets(evidence, estimates, has_ended=has_ended)
+            return self._answer_with_constraints(evidence, estimates, has_ended=has_ended)
         if has_ended and certain.good_enough.any() and not has_begun_again:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
@@ -266,9 +288,9 @@ class Verdict:
             )
             claim = self._proven_claim(spent)
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
-            return best, self._proven(evidence, best), claim
+            return best, self._proven_statuses(evidence, best), claim
         best = _highest(estimates, evidence.alive & ~certain.eliminated)
-        # An arm eliminated only up to epsilon can be the best one: in question until the answer is proven.
+        # An arm eliminated only up to epsilon can be the best: it stays active until the answer is proven.
         is_beaten = evidence.is_beaten | certain.eliminated
         status = statuses(self._matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
         is_open = reason == "budget" and self._config.delta is None
@@ -292,32 +314,35 @@ class Verdict:
         groups = TopM.of(matrix, members).groups(is_beaten, evidence.active)
         return int(members[0]), statuses(matrix.n_arms, groups), claim
 
-    def _answer_that_meets(
+    def _answer_with_constraints(
         self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
-        """Recommended arm among those that meet the constraints, status of each arm, and claim."""
+        """Arm to recommend among those that meet the constraints, statuses, and claim."""
         certain, best = self._certain_of(evidence), evidence.champion
         is_decided = has_ended and evidence.is_decided
         if has_ended and certain.good_enough.any():
             best = certain.best(estimates)
-            return best, self._overlaid(evidence, certain.statuses(best, settled=True), by_bets=False), EXACT
+            return best, self._overlay(evidence, certain.statuses(best, settled=True), by_bets=False), EXACT
         if is_decided and best is not None:
-            return best, self._overlaid(evidence, self._proven(evidence, best)), self._proven_claim()
+            return best, self._overlay(evidence, self._proven_statuses(evidence, best)), self._proven_claim()
         is_beaten = certain.eliminated
         if best is None or is_beaten[best]:
             best = _highest(estimates, evidence.alive & ~is_beaten)
         status = statuses(self._matrix.n_arms, [("eliminated", evidence.is_beaten | is_beaten)])
         claim = NOTHING_CLAIMED
-        if is_decided:  # without a champion: no arm meets them
+        if is_decided:  # decided without a champion: no arm meets the constraints
             claim = EXACT if certain.dropped.all() else self._proven_claim()
-        return best, self._overlaid(evidence, status), claim
+        return best, self._overlay(evidence, status), claim
 
     def _certain_of(self, evidence: Evidence) -> Standing:
-        """Status by known scores and values; arms that cannot meet the constraints count as dropped."""
+        """Status of the arms by known scores alone.
+
+        Arms that cannot meet the constraints count as dropped.
+        """
         matrix, met = self._matrix, evidence.constraints.are_met
         least, most = self._possible_means
         return Standing.of(
-            np.where(met, least, -np.inf),  # an arm not known to meet them eliminates no other
+            np.where(met, least, -np.inf),  # only an arm that certainly meets them can eliminate others
             most,
             scored=met & (matrix.scored > 0),
             fully_scored=met & matrix.fully_scored,
@@ -325,10 +350,16 @@ class Verdict:
             epsilon=self._config.epsilon,
         )
 
-    def _overlaid(
+    def _overlay(
         self, evidence: Evidence, status: tuple[ArmStatus, ...], *, by_bets: bool = True
     ) -> tuple[ArmStatus, ...]:
-        """Overlay the statuses of arms that violate the constraints, or are eliminated by bets on these."""
+        """Replace the statuses of arms that are unfit, infeasible or dropped.
+
+        Args:
+            evidence: The evidence from all observations.
+            status: Statuses that ignore the constraints.
+            by_bets: Whether bets on constraints can make an arm unfit.
+        """
         is_unfit, are_missed = evidence.is_unfit & by_bets, evidence.constraints.are_missed
         over: list[tuple[ArmStatus, BoolArray]] = [
             ("unfit", is_unfit),
@@ -340,7 +371,11 @@ class Verdict:
         return tuple(new if over else old for new, old, over in zip(found, status, is_over, strict=True))
 
     def _proven_claim(self, spent: float = 0.0) -> Claim:
-        """Claim of a proven answer; its delta includes the delta spent on another question."""
+        """Claim of a proven answer.
+
+        Args:
+            spent: Error probability of the search for a cheaper arm, added to that of the best arm.
+        """
         return Claim(
             kind="proven",
             delta=self.stated + spent,
@@ -348,13 +383,13 @@ class Verdict:
             assumptions=("planned-additions",) if "added" in self._raised_by else (),
         )
 
-    def _proven(self, evidence: Evidence, best: int) -> tuple[ArmStatus, ...]:
+    def _proven_statuses(self, evidence: Evidence, best: int) -> tuple[ArmStatus, ...]:
         """Statuses once all arms except the best are eliminated or fully observed."""
         matrix = self._matrix
         least, most = self._possible_means
         is_best = np.arange(matrix.n_arms) == best
         is_below = evidence.active & (most < least[best] - ROUNDING)
-        # A tolerance of epsilon would be wrong: the best arm itself is only known to within epsilon.
+        # Ties have no tolerance of epsilon, because the best arm itself is only known to within epsilon.
         is_equal = evidence.alive & matrix.fully_scored & (least >= least[best] - ROUNDING)
         is_equal &= evidence.constraints.are_met & (np.arange(matrix.n_arms) != self._chosen())
         is_tied = is_equal if is_equal[best] and is_equal.sum() > 1 else np.zeros_like(is_equal)
@@ -379,14 +414,14 @@ class Verdict:
 
     @property
     def _raised_by(self) -> tuple[Raise, ...]:
-        """Causes that raise the error probability that an answer states."""
+        """Causes that raise the stated error probability above `delta`."""
         dropped: tuple[Raise, ...] = ("dropped",) if self._dropping == "stated" and self._n_dropped else ()
         added: tuple[Raise, ...] = ("added",) if self._additions == "stated" and self.n_additions else ()
         return dropped + added
 
     @property
     def stated(self) -> float:
-        """Error probability that an answer states; can exceed 1."""
+        """Error probability that an answer states; it can exceed 1."""
         times: dict[Raise, float] = {
             "dropped": 1.0 + self._n_dropped / self._top_m,
             "added": self.n_additions + 1,
@@ -394,17 +429,26 @@ class Verdict:
         return math.prod(times[each] for each in self._raised_by) * self.delta
 
     def _alpha_of(self, number: int) -> float:
-        """Error probability of the intervals of a list's means, with lists counted from 0."""
-        return self._share / float(_reserved(number)) if self._additions == "expected" else self._share
+        """Error probability of the intervals of the means in a list.
+
+        Lists are counted from 0.
+        """
+        return self._share / float(_divisor(number)) if self._additions == "expected" else self._share
 
 
 def _highest(estimates: FloatArray, among: BoolArray) -> int | None:
-    """The arm with the highest estimate among some arms; None if no such arm has an estimate."""
+    """The arm with the highest estimate within a mask.
+
+    None if no arm in it has an estimate.
+    """
     ranked = np.where(among & ~np.isnan(estimates), estimates, -np.inf)
     return int(ranked.argmax()) if ranked.max() > -np.inf else None
 
 
-def _reserved(count: ArrayLike) -> FloatArray:
-    """Factor that divides the error probability of case 0, 1, 2, ... so that all cases sum to the whole."""
+def _divisor(count: ArrayLike) -> FloatArray:
+    """Divisors of an error probability for cases 0, 1, 2, ...
+
+    The resulting shares sum to the whole.
+    """
     cases = np.asarray(count, dtype=np.float64)
     return (cases + 1.0) * (cases + 2.0)

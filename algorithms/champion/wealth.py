@@ -1,10 +1,11 @@
-"""Wealth of bets that an arm's mean is below T, for draws without replacement with a control.
+"""Wealth of bets that an arm's mean is below T.
 
-Letters: m = (N T - S) / left the least mean of the arm's remaining examples if its mean is at least T, S the
-sum of its scores before the draw; x the score, c its control, a = `most`, so that c >= -a. A bet of lambda
-makes the factor 1 + lambda (m - x + c), where lambda is at most 0.8 / (1 - m + a): no factor is below 0.2. If
-the mean is at least T, x - c has a mean of at least m given the past, so that a factor has a mean of at most
-1. A factor does not decrease in T, because the control and the adaptive bet are stored with the draw.
+Draws are without replacement and have a control. Letters: S is the sum of the arm's scores before the draw. m
+= (N T - S) / left is the smallest possible mean of the arm's remaining examples if its mean is at least T. x
+is the score, c its control, and a = `most`, so that c >= -a. A bet of lambda makes the factor 1 + lambda (m -
+x + c), where lambda is at most 0.8 / (1 - m + a): no factor is below 0.2. If the mean is at least T, x - c
+has a mean of at least m given the past, so a factor has a mean of at most 1. A factor does not decrease in T,
+because the control and the adaptive bet are stored with the draw.
 """
 
 import numpy as np
@@ -19,16 +20,16 @@ SHARE_OF_FIXED = 0.5
 HIGHEST_LOG = 600.0
 MOST_ADAPTIVE = 5.0
 FIRST_ADAPTIVE = 0.3  # bet on an arm without observations
-LEAST_GAP = 1.4  # in standard errors: assumed distance to T if less was observed
+LEAST_GAP = 1.4  # in standard errors: smallest distance to T that adaptive bets assume
 
 
 def adaptive_bets(gap: FloatArray, squares: FloatArray, counts: IntArray) -> FloatArray:
-    """Adaptive bets from the earlier draws of each arm.
+    """Adaptive bets from the earlier draws of each arm, shape (A,).
 
     Args:
         gap: Shape (A,), estimated distance of each mean below T.
         squares: Shape (A,), sums of squared deviations of the draws from their predictions.
-        counts: Shape (A,), observed draws.
+        counts: Shape (A,), number of observed draws.
     """
     told = np.maximum(counts, 1)
     variance = (squares + 0.1) / (told + 1)
@@ -38,7 +39,9 @@ def adaptive_bets(gap: FloatArray, squares: FloatArray, counts: IntArray) -> Flo
 
 
 def log_factors(played: Played, total: FloatArray, n_examples: FloatArray) -> FloatArray:
-    """Log factors, shape (5, B): those of the fixed bets, then the adaptive one.
+    """Log factors of draws, shape (5, B).
+
+    Four fixed bets, then the adaptive bet.
 
     Args:
         played: B draws.
@@ -56,11 +59,11 @@ def log_factors(played: Played, total: FloatArray, n_examples: FloatArray) -> Fl
 
 
 class Wealths:
-    """Log wealths of K arms by bet, in three parts of each arm's draws: race, search, test.
+    """Log wealths of K arms by bet, in three parts.
 
-    Draws of the race are those on common examples, draws of the search come after it and before a row was
-    filled, draws of the test after that. Adaptive bets are made only in the test; before it, their share of
-    the stake is spread over the fixed bets.
+    The parts of an arm's draws are race, search and test. Draws of the race are on common examples. Draws of
+    the search come after the race and before a row was filled; draws of the test come after that. Adaptive
+    bets are made only in the test. Before it, their share of the stake is spread over the fixed bets.
     """
 
     def __init__(self, n_arms: int) -> None:
@@ -73,25 +76,37 @@ class Wealths:
         self._adaptive = with_more(self._adaptive, count)
 
     def add(self, arms: IntArray, starts: IntArray, logs: FloatArray) -> None:
-        """Absorb draws of the test, shape (5, B); the draws of an arm are contiguous from its start."""
+        """Add log factors of draws of the test.
+
+        Args:
+            arms: Shape (A,).
+            starts: Shape (A,), index of each arm's first draw; an arm's draws are contiguous.
+            logs: Shape (5, B).
+        """
         sums = np.add.reduceat(logs, starts, axis=1)
         self._fixed[2, arms] += sums[:-1].T
         self._adaptive[arms] += sums[-1]
 
     def put(self, arms: IntArray, parts: FloatArray, adaptive: FloatArray) -> None:
-        """Set the log factors of all draws of some arms, shapes (3, A, 4) and (A,)."""
+        """Replace the log factors of some arms.
+
+        Args:
+            arms: Shape (A,).
+            parts: Shape (3, A, 4), sums for the fixed bets, by part.
+            adaptive: Shape (A,), sums for the adaptive bet in the test.
+        """
         self._fixed[:, arms] = parts
         self._adaptive[arms] = adaptive
 
     def since_start(self, arms: IntArray) -> FloatArray:
         """Wealth from all draws, shape (A,)."""
-        return self._mixed(self._fixed[0, arms] + self._fixed[1, arms], arms)
+        return self._mix_bets(self._fixed[0, arms] + self._fixed[1, arms], arms)
 
     def since_race(self, arms: IntArray) -> FloatArray:
         """Wealth from the draws after the race, shape (A,)."""
-        return self._mixed(self._fixed[1, arms], arms)
+        return self._mix_bets(self._fixed[1, arms], arms)
 
-    def _mixed(self, untested: FloatArray, arms: IntArray) -> FloatArray:
+    def _mix_bets(self, untested: FloatArray, arms: IntArray) -> FloatArray:
         fixed = np.exp(np.minimum(untested + self._fixed[2, arms], HIGHEST_LOG)).mean(axis=1)
         entered = np.exp(np.minimum(untested, HIGHEST_LOG / 2)).mean(axis=1)
         adaptive = entered * np.exp(np.minimum(self._adaptive[arms], HIGHEST_LOG / 2))

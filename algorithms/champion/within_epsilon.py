@@ -1,8 +1,8 @@
 """Wealth of bets in a race that an arm does not exceed another arm by epsilon.
 
-Letters: a the other arm; D = x_a - x_i on a common example, an unscored score counts as 0 for a and as 1 for
-i; r = -(N epsilon + sum of D so far) / (N - t), the largest possible mean of D over the unobserved examples
-if arm i exceeds arm a by epsilon. If examples have weights, sums of D are weighted by them, and N - t is the
+Letters: a is the other arm. D = x_a - x_i on a common example, where an unscored score counts as 0 for a and
+as 1 for i. r = -(N epsilon + sum of D so far) / (N - t) is the largest possible mean of D over the unobserved
+examples if arm i exceeds arm a by epsilon. If examples have weights, sums of D are weighted, and N - t is the
 weight of the unobserved examples. A is the number of arms at the start of the race.
 """
 
@@ -13,15 +13,15 @@ from winnow.algorithms.champion.wealth import HIGHEST_LOG
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 SHARE_OF_FIXED = 0.5  # share of the stake on fixed bets; the rest is bet adaptively
-LEAST_LEAD = 1.0  # of epsilon: assumed sum of lead and epsilon if less was observed
+LEAST_LEAD = 1.0  # in units of epsilon: smallest sum of lead and epsilon that adaptive bets assume
 
 
 class WithinEpsilon:
-    """Wealth of each arm with regard to one other arm; its stake is divided among all others.
+    """Wealth of each arm in bets against one other arm.
 
-    With regard to an arm a, the wealth of an arm whose mean exceeds a's by epsilon or more is a non-negative
-    supermartingale. It starts at 1/(A - 1), so the wealths with regard to all other arms together start at 1:
-    the arm a can be chosen by any observations.
+    Its stake is divided among all others. If an arm's mean exceeds that of arm a by epsilon or more, its
+    wealth in bets against a is a non-negative supermartingale. This wealth starts at 1/(A - 1), so an arm's
+    wealths against all other arms together start at 1: the arm a can be chosen by any observations.
 
     Args:
         race: The race whose observations are bet on.
@@ -34,9 +34,12 @@ class WithinEpsilon:
         self._by_arm: dict[int, _Bets] = {}
 
     def wealths(self, arms: IntArray, other: int) -> FloatArray:
-        """Wealths of some arms with regard to another, shape (A,); 0 without an example observed for both."""
+        """Wealths of some arms in bets against another arm, shape (A,).
+
+        0 if the two arms have no common example from the race.
+        """
         told = self._race.told
-        # later arms make no bets, and no bets are made against them
+        # arms added after the start of the race make no bets, and no bets are made against them
         if not told or other not in told[0].arms:
             return np.zeros(len(arms))
         bets = self._by_arm.setdefault(other, _Bets(other, told[0].arms, self._n_examples, self._epsilon))
@@ -47,7 +50,7 @@ class WithinEpsilon:
 
 
 class _Bets:
-    """Bets of all arms at the start of a race, with regard to one of them."""
+    """Bets of all arms at the start of a race against one of them."""
 
     def __init__(self, other: int, arms: IntArray, n_examples: int, epsilon: float) -> None:
         self.arms = arms
@@ -68,7 +71,7 @@ class _Bets:
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * of_bets[:, -1])
 
     def play(self, told: list[Columns]) -> None:
-        """Bet on the columns not bet on yet, while the other arm was in the race."""
+        """Bet on the columns that were not bet on yet and that contain the other arm."""
         for columns in told[self._n_batches :]:
             self._n_batches += 1
             if (columns.arms == self._other).any():
@@ -81,7 +84,7 @@ class _Bets:
         worth = weights * lead
         before = self._worth[mine][:, np.newaxis] + worth.cumsum(axis=1) - worth
         left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
-        left = np.maximum(left, weights)  # rounding can subtract more than there is
+        left = np.maximum(left, weights)  # rounding must not make it smaller than the draw's own weight
         level = -(self._n_examples * self._epsilon + before) / left  # r
         self._logs[mine] += log_growth(lead, level, self._n_examples / left, self._adaptive[mine, np.newaxis])
         self._n_columns += len(weights)

@@ -1,4 +1,5 @@
-"""Low-rank models of a score matrix: predictions of unobserved scores from observed ones.
+"""Low-rank models of a score matrix.
 
-Rows are arms, columns are examples. One model per file; proposals are made elsewhere.
+They predict unobserved scores from observed ones. Rows are arms, columns are examples. Each model has its own
+file. Selectors that use the models are elsewhere.
 """

@@ -1,4 +1,7 @@
-"""Choose rank and ridge of a low-rank model by cross-validation on earlier scores."""
+"""Choose the rank and the ridge of a low-rank model by cross-validation.
+
+The scores are those of earlier campaigns or models.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The parameters `rank` and `ridge` of `pulse` and `naive-pooling`."""
+    """Values of `rank` and `ridge` of the selectors `pulse` and `naive-pooling`."""
 
     rank: int
     ridge: float
@@ -22,13 +25,13 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossValidation:
-    """Results of a cross-validation, configuration by configuration."""
+    """Losses of all configurations in a cross-validation, and the chosen one."""
 
     configurations: tuple[Configuration, ...]
-    """C configurations, from the most parsimonious on."""
+    """C configurations, the most parsimonious first."""
     losses: FloatArray
-    """Shape (C, folds): mean loss on the held-out scores; cross-entropy for 0/1 scores, else half the squared
-    error."""
+    """Shape (C, folds): mean loss on the held-out scores.
+    Cross-entropy for 0/1 scores, half the squared error for others."""
     chosen: Configuration
     """Configuration chosen by the 1-standard-error rule."""
 
@@ -41,11 +44,13 @@ def cross_validate(
     rng: np.random.Generator,
     folds: int = 5,
 ) -> CrossValidation:
-    """Choose rank and ridge for a history; each fold of the scores is predicted from the others.
+    """Choose rank and ridge for a history.
+
+    Each fold of the scores is predicted from the others.
 
     Args:
         history: Shape (M, n), in [0, 1], NaN if missing.
-        ranks: Ranks to try, each at least 1; ranks above min(M, n) are reduced to it.
+        ranks: Ranks to try, each at least 1; a rank above min(M, n) is reduced to min(M, n).
         ridges: Ridges to try, lambda in loss (1), each positive.
         rng: Assigns the scores to folds.
         folds: At least 2.
@@ -78,7 +83,7 @@ def cross_validate(
 
 
 def most_parsimonious_first(ranks: Sequence[int], ridges: Sequence[float]) -> tuple[Configuration, ...]:
-    """All configurations, lower ranks first, then stronger ridges first."""
+    """All configurations: lower ranks first; for equal ranks, stronger ridges first."""
     return tuple(
         Configuration(rank=rank, ridge=ridge)
         for rank in sorted(set(ranks))
@@ -87,14 +92,12 @@ def most_parsimonious_first(ranks: Sequence[int], ridges: Sequence[float]) -> tu
 
 
 def one_standard_error_rule(losses: FloatArray) -> int:
-    """Find the first row whose mean loss is within one standard error of the lowest mean loss.
+    """Index of the first row within one standard error of the lowest mean loss.
+
+    The standard error is that of the mean over the folds of the best configuration.
 
     Args:
-        losses: Shape (C, folds), from the most parsimonious configuration on. The standard error is that of
-            the mean over the folds of the best configuration.
-
-    Returns:
-        The index of the row.
+        losses: Shape (C, folds), the most parsimonious configuration first.
     """
     means = losses.mean(axis=1)
     best = int(means.argmin())

@@ -1,11 +1,12 @@
-"""Low-rank models of a table of scores: S_ij is near mean(u_i . v_j) with r factors per row and column.
+"""Low-rank models of a table of scores.
 
-Letters: M rows, n columns, r factors, U (M, r), V (n, r), Z = U V^T the linear predictors, w the weight of
-the ridge. The loss is the sum over the observed entries of loss(S_ij, Z_ij), plus w/2 (|U|^2 + |V|^2).
+S_ij is near mean(u_i . v_j) with r factors per row and column. Letters: M rows, n columns, r factors, U (M,
+r), V (n, r), Z = U V^T the linear predictors, w the weight of the ridge. The loss is the sum over the
+observed entries of loss(S_ij, Z_ij), plus w/2 (|U|^2 + |V|^2).
 
-A model defines a loss by its derivatives; `logistic` and `least_squares` are the two models. Everything is
-computed in the precision of the input: single precision is enough for predictions, because their use stays
-valid for any predictions, and it halves time and memory.
+A model defines a loss by its derivatives; `LOGISTIC` and `LEAST_SQUARES` are the two models. Everything is
+computed in the precision of the input. Single precision suffices for predictions, because every use of them
+is valid for any predictions, and it halves time and memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from winnow.algorithms.state.arrays import IntArray
 
 Floats = NDArray[np.floating]
 Row = tuple[IntArray, Floats]
-"""Observed columns of a row and their scores, shapes (c,) and (c,)."""
+"""Observed columns of a row and their scores, shape (c,) each."""
 
 MOST_STEPS = 100  # of Newton's method; a few are enough
 CHUNK = 1 << 22  # numbers in the largest array of a batch of regressions
@@ -30,18 +31,18 @@ class FactorModel:
     """Loss of a score in [0, 1] given its linear predictor z, convex in z."""
 
     loss: Callable[[Floats, Floats], Floats]
-    """Loss of scores given predictors, element by element."""
+    """Loss of each score given its predictor, element by element."""
     mean: Callable[[Floats], Floats]
     """Expected score given z; the derivative of the loss in z is mean(z) - score."""
     curvature: Callable[[Floats], Floats]
-    """Second derivative of the loss in z, given mean(z)."""
+    """Second derivative of the loss in z, as a function of mean(z)."""
     most_curvature: float
     """Largest value of the curvature."""
     bend: float
-    """Upper bound of the third derivative of the loss divided by the second."""
+    """Upper bound of the loss's third derivative divided by its second derivative."""
 
     def predict(self, predictors: Floats) -> Floats:
-        """Compute predicted scores in [0, 1]."""
+        """Predicted scores, clipped to [0, 1]."""
         return np.clip(self.mean(predictors), 0.0, 1.0)
 
 
@@ -58,13 +59,13 @@ def fit_rows(
     Newton's method (iteratively reweighted least squares) runs on many rows at once, until the largest step
     of a factor is below the fourth root of the machine precision; the remaining error is near that step
     squared. Along a step whose largest change of a predictor is b / `model.bend`, the curvature grows by at
-    most exp(b t) after a share t of it. The guaranteed decrease is largest at t = log(1 + b) / b, so this
-    share is taken. It keeps the loss from ever increasing, and is near 1 close to the minimum.
+    most exp(b t) after a share t of the step. The guaranteed decrease is largest at t = log(1 + b) / b, so
+    this share is taken. With it the loss never increases, and the share is near 1 close to the minimum.
 
     Args:
         model: The loss.
         columns: V, shape (n, r).
-        rows: k rows; one without observations gets factors of 0.
+        rows: k rows; a row without observations gets factors of 0.
         start: Factors to start from, shape (k, r).
         ridge_weight: w, positive.
 
@@ -92,7 +93,10 @@ def fit_rows(
 
 
 def safe_shares(bends: Floats) -> Floats:
-    """Shares of Newton steps to take, log(1 + b)/b for each b; see `fit_rows`."""
+    """Share of each Newton step to take, log(1 + b) / b for each b; 1 if b is 0.
+
+    See `fit_rows`.
+    """
     shares = np.ones_like(bends)
     np.divide(np.log1p(bends), bends, out=shares, where=bends > 0)
     return shares
@@ -127,19 +131,22 @@ def _newton(
 
 
 def _times(matrices: Floats, vectors: Floats) -> Floats:
-    """Multiply each of k matrices by its vector."""
+    """Product of each of k matrices with its vector."""
     product: Floats = (matrices @ vectors[:, :, np.newaxis])[:, :, 0]
     return product
 
 
 def sigmoid(z: Floats) -> Floats:
-    """Compute 1 / (1 + exp(-z)) via tanh, without overflow."""
+    """1 / (1 + exp(-z)), computed by tanh without overflow."""
     share: Floats = 0.5 + 0.5 * np.tanh(0.5 * z)
     return share
 
 
 def _cross_entropy(scores: Floats, z: Floats) -> Floats:
-    """Compute -S log(sigmoid(z)) - (1 - S) log(1 - sigmoid(z)); scores between 0 and 1 are allowed."""
+    """-S log(sigmoid(z)) - (1 - S) log(1 - sigmoid(z)).
+
+    Scores between 0 and 1 are allowed.
+    """
     loss: Floats = np.logaddexp(0.0, z) - scores * z
     return loss
 
@@ -155,7 +162,8 @@ LOGISTIC = FactorModel(
 
 Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
 Factorization", Step 1. Its loss (1) is the mean cross-entropy of the observed entries plus ridge/(2 (M + n))
-(|U|^2 + |V|^2); ours is that times the number of observed entries |Omega|, so that the weight of the ridge is
-ridge |Omega|/(M + n). Two departures: with V fixed, the weight of the ridge on a row is constant, because
-otherwise the fit of one row would depend on the number of observations of all others; and fits of rows run to
-the minimum, whereas the paper stops AdamW early."""
+(|U|^2 + |V|^2). The loss here is that times the number of observed entries |Omega|, so the weight of the
+ridge is ridge |Omega|/(M + n). There are two departures. With V fixed, the weight of the ridge on a row is
+constant, because otherwise the fit of one row would depend on the number of observations of all others. And
+fits of rows run to the minimum, whereas the paper stops AdamW early.
+"""

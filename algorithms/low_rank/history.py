@@ -1,4 +1,4 @@
-"""Earlier tables of scores on the same examples, and the example factors fitted to them."""
+"""Earlier tables of scores on the same examples, and their example factors."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,10 +21,11 @@ LEAST_SQUARES = FactorModel(
 """Model of scores in [0, 1] that are not all 0 or 1: S_ij is near 1/2 + u_i . v_j.
 
 As in the logistic model, the predicted score of an unobserved row is 1/2. Predictions are clipped to [0, 1],
-the fits are not.
+fits are not.
 
 Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
-Factorization", whose estimator holds for any prediction in [0, 1]; the paper itself has 0/1 scores only."""
+Factorization", whose estimator holds for any prediction in [0, 1]; the paper itself has only 0/1 scores.
+"""
 
 
 TABLES_REMEMBERED = 2
@@ -32,7 +33,7 @@ TABLES_REMEMBERED = 2
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A validated table of earlier scores; equal if the scores are."""
+    """A validated table of earlier scores; equal if the scores are equal."""
 
     scores: Floats = field(compare=False, repr=False)
     """Shape (M, n), single precision, NaN if missing."""
@@ -41,7 +42,7 @@ class History:
 
     @classmethod
     def checked(cls, scores: Floats, n_examples: int) -> "History":
-        """Copy a table of scores, shape (M, n).
+        """Validate and copy a table of scores, shape (M, n).
 
         Raises:
             InvalidParameter: If the shape does not match the examples, a value is outside [0, 1], or no score
@@ -55,21 +56,21 @@ class History:
             raise InvalidParameter("history", str(scores.dtype), "an array of numbers")
         copied = np.array(at_bounds(np.array(scores, dtype=np.float64)), dtype=np.float32, order="C")
         for outside in copied[~np.isnan(copied) & ~((copied >= 0.0) & (copied <= 1.0))][:1]:
-            raise InvalidParameter("history", float(outside), "scores in [0, 1], NaN where there is none")
+            raise InvalidParameter("history", float(outside), "scores in [0, 1], or NaN if missing")
         if np.isnan(copied).all():
-            raise InvalidParameter("history", np.nan, "a table with a score in it")
+            raise InvalidParameter("history", np.nan, "a table with at least one score")
         copied.setflags(write=False)
         return cls(copied, blake2b(np.array(copied.shape).tobytes() + copied.tobytes()).digest())
 
 
 def model_for(all_binary: bool) -> FactorModel:
-    """Choose the logistic model if all scores are 0 or 1, least squares otherwise."""
+    """The logistic model if all scores are 0 or 1, otherwise least squares."""
     return LOGISTIC if all_binary else LEAST_SQUARES
 
 
 @lru_cache(maxsize=TABLES_REMEMBERED)
 def example_factors(history: History, rank: int, ridge: float | None) -> tuple[FactorModel, Floats]:
-    """Fit a table and return the factors of its examples, for new rows.
+    """Fit a table and return the factors of its examples, for use with new rows.
 
     The last tables are cached by their contents, because many campaigns are simulated with one history.
 

@@ -1,7 +1,7 @@
 """Joint fits of row and column factors; letters as in `factor_model`.
 
 The loss is not jointly convex, so the result depends on the start: the leading singular vectors, found by
-power iterations from cosines. There is no randomness: the same table gives the same factors.
+power iterations that start from cosines. Nothing is random: the same table gives the same factors.
 """
 
 from typing import TYPE_CHECKING
@@ -10,26 +10,26 @@ import numpy as np
 
 from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
 
-if TYPE_CHECKING:  # only `sparse_fit` needs it, and the import takes an eighth of a second
+if TYPE_CHECKING:  # needed only by callers with sparse tables, and the import takes 0.1 s
     from scipy.sparse import csr_array
 
 POWER_ITERATIONS = 2
-SPARE_FACTORS = 8  # carried through the power iterations, then discarded: they make the others more accurate
-# factor on the step to the minimum of a quadratic upper bound; the loss decreases for any below 2
+SPARE_FACTORS = 8  # extra factors in the power iterations, then discarded: they make the others accurate
+# factor on the step to the minimum of a quadratic upper bound; the loss decreases for any factor below 2
 OVERRELAXATION = 1.8
 MOST_SWEEPS, LEAST_CHANGE = 40, 0.02  # a sweep that changes U by 2% of its norm hardly changes predictions
 NOISE_SHARE = 0.25
-BLOCK = 1 << 20  # entries of the table processed together: they stay in the cache
+BLOCK = 1 << 20  # number of entries of the table processed together, so that they fit in the cache
 
 
 def weight_of_ridge(ridge: float | None, n_observed: int, n_rows: int, n_columns: int) -> float:
-    """Compute the weight w of the ridge in a fit of both factors.
+    """Weight w of the ridge in a fit of both factors.
 
     Args:
-        ridge: lambda in loss (1) of Tolochinsky et al. (2026), which is ours divided by the observed entries:
-            w = lambda |Omega| / (M + n). None for a quarter of the largest singular value that slopes of pure
-            noise have, sqrt(p) (sqrt(M) + sqrt(n)) / 2 with p the share observed: this suits tables of any
-            size and fill, unlike a single lambda.
+        ridge: lambda in loss (1) of Tolochinsky et al. (2026), which is the loss here divided by the number
+            of observed entries: w = lambda |Omega| / (M + n). None for a quarter of the largest singular
+            value of the slopes of pure noise, sqrt(p) (sqrt(M) + sqrt(n)) / 2, where p is the share of
+            observed entries. This suits tables of any size and fill, unlike a single lambda.
         n_observed: |Omega|.
         n_rows: M.
         n_columns: n.
@@ -44,7 +44,7 @@ def fit_table(model: FactorModel, scores: Floats, rank: int, ridge_weight: float
     """Fit a table that is mostly observed.
 
     Sweeps alternate over U and V. Each minimises a quadratic upper bound of the loss that has the largest
-    curvature everywhere: one r x r system serves all rows, and a missing entry has residual 0.
+    curvature everywhere. So one r x r system serves all rows, and a missing entry has residual 0.
 
     Args:
         model: The loss.
@@ -69,9 +69,10 @@ def fit_table(model: FactorModel, scores: Floats, rank: int, ridge_weight: float
 
 
 def with_rows_spread_evenly(u: Floats, v: Floats) -> Floats:
-    """Rotate and scale V so that U, changed to keep all predictors, has mean u u^T = identity.
+    """Rotate and scale V so that U has mean u u^T = identity.
 
-    A ridge of weight 1 on a new row is then the Gaussian prior that the known rows suggest.
+    U is changed to keep all predictors. A ridge of weight 1 on a new row is then the Gaussian prior estimated
+    from the known rows.
     """
     spread, axes = np.linalg.eigh(u.T @ u / len(u))
     scaled: Floats = v @ (axes * np.sqrt(np.maximum(spread, 0.0)))
@@ -81,7 +82,16 @@ def with_rows_spread_evenly(u: Floats, v: Floats) -> Floats:
 def leading_factors(
     matrix: "Floats | csr_array", rank: int, scale: float, ridge_weight: float
 ) -> tuple[Floats, Floats]:
-    """U and V with U V^T near matrix / scale: leading singular vectors, shrunk like by the ridge."""
+    """U and V with U V^T near matrix / scale.
+
+    Leading singular vectors, shrunk as by the ridge.
+
+    Args:
+        matrix: Shape (M, n).
+        rank: r.
+        scale: Divides the matrix.
+        ridge_weight: w.
+    """
     n_rows, n_columns = matrix.shape
     width = min(rank + SPARE_FACTORS, n_rows, n_columns)
     basis = np.cos(np.outer(np.arange(n_columns) + 0.5, np.arange(width)) * (np.pi / n_columns))
@@ -95,7 +105,7 @@ def leading_factors(
 
 
 def _step(model: FactorModel, slopes: Floats, moving: Floats, frozen: Floats, weight: float) -> Floats:
-    """Overrelaxed step of the moving factors to the minimum of the upper bound."""
+    """Overrelaxed step of the factors `moving` to the minimum of the upper bound."""
     rank = frozen.shape[1]
     hessian = model.most_curvature * (frozen.T @ frozen) + weight * np.eye(rank, dtype=frozen.dtype)
     step: Floats = OVERRELAXATION * np.linalg.solve(hessian, (slopes - weight * moving).T).T
@@ -105,7 +115,7 @@ def _step(model: FactorModel, slopes: Floats, moving: Floats, frozen: Floats, we
 def _slopes(
     model: FactorModel, scores: Floats, missing: Floats | None, u: Floats, v: Floats, *, of_rows: bool
 ) -> Floats:
-    """Compute (S - mean(U V^T)) V of shape (M, r), or the same for columns of shape (n, r)."""
+    """(S - mean(U V^T)) V, shape (M, r), or the same for columns, shape (n, r)."""
     slopes = np.zeros_like(u if of_rows else v)
     height = max(1, BLOCK // len(v))
     for first in range(0, len(u), height):

@@ -1,1 +1,1 @@
-"""Selectors as published: for benchmarks, and available by name."""
+"""Selectors as published, for benchmarks; they can also be chosen by name."""

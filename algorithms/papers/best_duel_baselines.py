@@ -1,4 +1,7 @@
-"""Published selectors of duels: random pairs, round robin, epsilon-greedy, RUCB, double Thompson sampling."""
+"""Published selectors of duels.
+
+Random pairs, round robin, epsilon-greedy, RUCB and double Thompson sampling.
+"""
 
 import math
 
@@ -36,15 +39,15 @@ class RandomPair(DuelSelector):
 class RoundRobin(DuelSelector):
     """Propose the pairs in a fixed order, over and over: a baseline that does not adapt.
 
-    The next pair is the first of those with the fewest proposed duels, so the order also holds if arms are
-    dropped or duels come from elsewhere. A tie is half a win for each arm.
+    The next pair is the first of those with the fewest proposed duels. So the order also holds if arms are
+    dropped, or if duels are observed that were not proposed here. A tie is half a win for each arm.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 5 (RoundRobin).
     """
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose the next pairs in the order."""
+        """Propose the next pairs in the fixed order."""
         room = self._stopping.room()
         if room == 0:
             return EMPTY_BATCH
@@ -58,14 +61,14 @@ class RoundRobin(DuelSelector):
 
 
 class EpsGreedy(DuelSelector):
-    """Propose a random pair with probability `exploration`, else the best arm against its top opponent.
+    """Propose a random pair with probability `exploration`, otherwise the best arm and its top opponent.
 
     An opponent without duels counts as even. Ties go to the opponent with the fewest proposed duels, then to
-    a random one. Within a batch the preferences stay as they are. A tie is half a win for each arm.
+    a random one. Within a batch the preferences stay the same. A tie is half a win for each arm.
 
     Args:
         config: The problem and the common parameters.
-        exploration: Share of random pairs, the method's epsilon, in [0, 1]; the paper gives no value.
+        exploration: Share of random pairs, the method's epsilon, in [0, 1]; the paper states no value.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 5 (EpsGreedy).
@@ -90,7 +93,7 @@ class EpsGreedy(DuelSelector):
         return record.ask(chosen, rng)
 
     def _greedy(self, best: int, size: int, rng: np.random.Generator) -> IntArray:
-        """Pair the best arm with its strongest opponents, shape (size, 2)."""
+        """Pairs of the best arm with its strongest opponents, shape (size, 2)."""
         record = self._stopping.record
         preferences = self._stopping.evidence.preferences[best]
         even = np.where(np.isnan(preferences), 0.5, preferences)
@@ -109,14 +112,15 @@ class EpsGreedy(DuelSelector):
 
 
 class Rucb(DuelSelector):
-    """Propose an arm whose upper bounds all reach 1/2 against the opponent with the highest upper bound.
+    """Propose an arm whose upper bounds all reach 1/2, and the opponent with the highest upper bound.
 
-    The bound of a pair is its preference plus sqrt(alpha log t / duels), 1 without duels, 1/2 for one never
-    scored. The opponent's bound is that over this arm. Of several possible winners, the one that was the only
-    one before is taken half of the time. Ties are broken at random. Within a batch, and while others are in
-    flight, proposed duels narrow the bounds and the preferences stay, so a batch is spread over pairs. An arm
-    is never compared with itself, because that gives no information on the best arm; the published method,
-    which minimises regret, can do so. A tie is half a win for each arm.
+    The bound of a pair is its preference plus sqrt(alpha log t / duels). A pair without duels has the bound
+    1; a pair without a scored duel has the preference 1/2. The opponent's bound is that of its preference
+    over the first arm. Of several possible winners, the one that was the only possible winner before is
+    chosen half of the time. Ties are broken at random. Within a batch, and while others are in flight,
+    proposed duels narrow the bounds and the preferences stay the same, so a batch is spread over pairs. An
+    arm is never compared with itself, because that gives no information on the best arm; the published
+    method, which minimises regret, can do so. A tie is half a win for each arm.
 
     Args:
         config: The problem and the common parameters.
@@ -153,7 +157,7 @@ class Rucb(DuelSelector):
         return record.ask(duels, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
+        """Observe outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         super().tell(batch, outcomes)
         record = self._stopping.record
         self._told = self._bounds(record.told, record.n_told)
@@ -164,7 +168,9 @@ class Rucb(DuelSelector):
             self._favourite = None
 
     def _bounds(self, duels: IntArray, t: int) -> tuple[FloatArray, BoolArray]:
-        """Upper bounds of the preferences, and which active arms can beat every other active one.
+        """Upper bounds of the preferences, and which arms can still be the winner.
+
+        A possible winner is an active arm that can beat every other active arm.
 
         Returns:
             Shape (K, K), at most 1, and shape (K,).
@@ -177,7 +183,7 @@ class Rucb(DuelSelector):
         return np.minimum(upper, 1.0), active & ((upper >= 0.5) | ~active).all(axis=1)
 
     def _champion(self, possible: BoolArray, rng: np.random.Generator) -> int:
-        """Choose one of the possible winners, a mask of shape (K,)."""
+        """Choose one of the possible winners; `possible` is a mask of shape (K,)."""
         arms = np.flatnonzero(possible)
         if self._favourite is not None and possible[self._favourite]:
             if len(arms) == 1 or rng.random() < 0.5:
@@ -186,7 +192,10 @@ class Rucb(DuelSelector):
         return _one_of(arms if len(arms) else np.flatnonzero(self._stopping.record.active), rng)
 
     def _challenger(self, upper: FloatArray, champion: int, rng: np.random.Generator) -> int:
-        """Choose the opponent with the highest upper bound, of shape (K,), over the champion."""
+        """Choose the opponent with the highest upper bound over the champion.
+
+        `upper` has shape (K,).
+        """
         eligible = np.where(self._stopping.record.active, upper, -np.inf)
         eligible[champion] = -np.inf
         return _one_of(np.flatnonzero(eligible == eligible[eligible.argmax()]), rng)
@@ -199,12 +208,13 @@ def _one_of(arms: IntArray, rng: np.random.Generator) -> int:
 class Thompson(DuelSelector):
     """Propose the arm that beats most others in a posterior draw, and its top opponent in another draw.
 
-    The posterior of a pair is Beta(1 + wins, 1 + losses), a tie half a win for each arm; with features, the
-    wins are the Bradley-Terry model's preference times the pair's duels. The first draw matters only for
-    which arm of a pair wins, so this is drawn, with its posterior probability, rather than the preference.
-    The top opponent is the arm with the highest preference over the first arm. Every duel of a batch has its
-    own draws, so batches are spread over pairs. An arm is never compared with itself, because that gives no
-    information on the best arm; the published method, which minimises regret, can do so.
+    The posterior of a pair is Beta(1 + wins, 1 + losses), with a tie as half a win for each arm. With
+    features, the wins are the Bradley-Terry model's preference times the pair's duels. The first draw matters
+    only for which arm of a pair wins, so this is drawn, with its posterior probability, instead of the
+    preference. The top opponent is the arm with the highest drawn preference over the first arm. Every duel
+    of a batch has its own draws, so batches are spread over pairs. An arm is never compared with itself,
+    because that gives no information on the best arm; the published method, which minimises regret, can do
+    so.
 
     Source: Wu and Liu (2016), "Double Thompson Sampling for Dueling Bandits", Algorithm 1, without the bounds
     that prune its candidates, as in Hu et al. (2026), Section 5 (Thompson Sampling).
@@ -215,7 +225,7 @@ class Thompson(DuelSelector):
         self._follow_all()
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch of duels drawn one by one from the posterior."""
+        """Propose a batch of duels, each from its own posterior draws."""
         room = self._stopping.room()
         if room == 0:
             return EMPTY_BATCH
@@ -223,7 +233,7 @@ class Thompson(DuelSelector):
         return self._stopping.record.ask(np.column_stack([arms, self._opponents(arms, rng)]), rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
+        """Observe outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         super().tell(batch, outcomes)
         record = self._stopping.record
         is_as_before = record.pairs is self._pairs and isinstance(self._stopping.evidence, CountEvidence)
@@ -234,7 +244,7 @@ class Thompson(DuelSelector):
             self._follow_all()
 
     def _follow(self, row: int, column: int) -> None:
-        """Update the posterior of a pair of active arms, the lower one first."""
+        """Update the posterior of a pair of arms; `row` must be the lower arm."""
         if self._chances[row, column] < 0.0:
             return
         count = self._stopping.record.counts[row, column]
@@ -249,16 +259,16 @@ class Thompson(DuelSelector):
         shares = self._stopping.evidence.preferences[rows, columns]
         wins = np.where(np.isnan(shares), 0.5, shares) * counts
         # (K, K) probability that the row's preference over the column is above 1/2, for pairs of active arms,
-        # the lower one first; negative elsewhere, so that no draw is below it.
+        # the lower arm first; negative elsewhere, so that no draw is below it.
         self._chances: FloatArray = np.full((record.n_arms, record.n_arms), -1.0)
         self._chances[rows, columns] = betainc(1.0 + counts - wins, 1.0 + wins, 0.5)
         # (K,) number of active arms with a lower index
         self._n_before: IntArray = np.cumsum(record.active) - record.active
 
     def _arms(self, size: int, rng: np.random.Generator) -> IntArray:
-        """In each of `size` random draws, the active arm that beats the most opponents; shape (size,).
+        """In each posterior draw, the active arm that beats most opponents.
 
-        Ties are broken at random.
+        The result has shape (size,). Ties are broken at random.
         """
         record = self._stopping.record
         is_won = rng.random((size, record.n_arms, record.n_arms)) < self._chances  # (B, K, K)
@@ -268,7 +278,10 @@ class Thompson(DuelSelector):
         return arms
 
     def _opponents(self, arms: IntArray, rng: np.random.Generator) -> IntArray:
-        """Opponents with the highest drawn preference over each of the arms, shape (B,)."""
+        """For each arm, the opponent with the highest drawn preference, shape (B,).
+
+        Only active opponents count.
+        """
         record = self._stopping.record
         counts = record.counts[arms]  # (B, K)
         shares = self._stopping.evidence.preferences[arms]

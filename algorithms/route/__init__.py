@@ -1,4 +1,5 @@
-"""Choice of an arm for each prompt: one regression of scores on prompts per arm, with exploration.
+"""Choose an arm for each prompt.
 
-A prompt is represented by its context, an embedding of length 1 that all arms share; a score is in [-1, 1].
+There is one regression of scores on prompts per arm, with exploration. A prompt is represented by its
+context, an embedding of length 1 that all arms share; a score is in [-1, 1].
 """

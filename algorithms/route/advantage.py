@@ -1,13 +1,14 @@
-"""Advantage of routing over any single arm: an interval from prompts whose arm was drawn.
+"""Advantage of routing over any single arm.
 
-Letters: p_t(a) the probability with which prompt t was given to arm a, A_t the arm drawn, r_t(a) the score of
-arm a on it, s_t = r_t(A_t) the observed score, m_t(a) a prediction of r_t(a) from earlier scores, w_t = 1{A_t
-= a} / p_t(a). The doubly robust difference of prompt t and arm a,
+The interval uses prompts whose arm was drawn at random. Letters: p_t(a) is the probability with which prompt
+t was given to arm a, A_t the arm drawn, r_t(a) the score of arm a on the prompt, s_t = r_t(A_t) the observed
+score, m_t(a) a prediction of r_t(a) from earlier scores, and w_t = 1{A_t = a} / p_t(a). The doubly robust
+difference of prompt t and arm a,
 
     Z_t = s_t - m_t(a) - w_t (s_t - m_t(a)),
 
 has, over the draw of A_t alone, the mean theta_t = sum_b p_t(b) r_t(b) - r_t(a): the expected score of
-routing on this prompt less the score of the arm. So neither the prompts nor the scores need to be random. A
+routing on this prompt minus the score of the arm. So neither the prompts nor the scores need to be random. A
 good prediction makes the differences small; a bad one does not invalidate the interval.
 """
 
@@ -19,19 +20,19 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.state.dropping import too_many_unscored
 
 STAKED = 0.9  # share of the capital that the largest bet can lose at once; below 1, so capital stays positive
-N_BETS = 10  # J; each is half of the one before, so the last is best for 4^9 times as many prompts
+N_BETS = 10  # J; each bet is half the previous one, so the last is best for 4^9 times as many prompts
 MOST_STEPS, LEAST_STEP = 100, 1e-12  # Newton's method needs about ten steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advantage:
-    """Mean score of routing less that of the best single arm, over the prompts so far.
+    """Mean score of routing minus that of the best single arm, on past prompts.
 
-    Routing means the actual choices, including the share of arms drawn at random, on average over the draws.
+    Routing means the actual choices, including the share of arms drawn at random, averaged over the draws.
     The best single arm is the one with the highest score on these prompts among the arms that can still be
-    chosen; an arm that was added later is compared on the prompts since then. Prompts that were in flight
+    chosen. An arm that was added later is compared on the prompts since then. Prompts that were in flight
     when an arm was removed are left out: the scores of those given to that arm are never observed, so the
-    others are not a random part.
+    others are a biased selection.
     """
 
     estimate: float
@@ -41,20 +42,22 @@ class Advantage:
     upper: float
     """Upper end of the interval."""
     delta: float
-    """Upper bound of the probability that the interval ever misses, however often it is computed."""
+    """Upper bound of the probability that the interval ever misses.
+    It holds however often the interval is computed."""
     single: int
-    """Arm estimated to be the best single one."""
+    """Arm estimated to be the best single arm."""
 
 
 class AdvantageRecord:
-    """Maintain the interval of `Advantage` from arms, propensities and scores of every batch.
+    """Maintain the interval of `Advantage`.
 
-    For a bet of size lambda, with Z_t above -1 / lambda, the capital prod (1 + lambda Z_t) exp(-lambda
-    theta_t) is a supermartingale that starts at 1, because 1 + x <= exp(x): by Ville's inequality the average
-    over J sizes ever reaches 1 / alpha with probability at most alpha. It decreases in the sum of the
-    theta_t, so every sum at which it is 1 / alpha or more is refuted; -Z_t gives the other end. The size of a
-    bet does not change, so that all theta_t have equal weight. A bet that could lose everything, because arms
-    were added and propensities fell, is abandoned permanently.
+    It uses the arms, propensities and scores of every batch. For a bet of size lambda, with Z_t above -1 /
+    lambda, the capital prod (1 + lambda Z_t) exp(-lambda theta_t) is a supermartingale that starts at 1,
+    because 1 + x <= exp(x). By Ville's inequality the average over J sizes ever reaches 1 / alpha with
+    probability at most alpha. The average decreases in the sum of the theta_t, so every sum at which it is 1
+    / alpha or more is refuted; -Z_t gives the other end. The size of a bet does not change, so all theta_t
+    have equal weight. A bet that could lose everything, because arms were added and propensities fell, is
+    abandoned permanently.
 
     m_t(a) is the mean of the arm's scores before t, with one score of 0 added. An initial arm has delta / (K
     + 1), the i-th later arm 2^-i of that, half for each end. So all intervals hold together with probability
@@ -92,13 +95,13 @@ class AdvantageRecord:
 
     @property
     def uncompared(self) -> BoolArray:
-        """Mask of the eligible arms not compared on any prompt yet, shape (K,)."""
+        """Eligible arms that were not compared on any prompt yet, shape (K,)."""
         new: BoolArray = self.eligible & (self._counts == 0)
         return new
 
     @property
     def eligible(self) -> BoolArray:
-        """Mask of the arms that can be chosen, shape (K,): neither removed nor dropped."""
+        """Arms that can be chosen, shape (K,): neither removed nor dropped."""
         return ~self._left_out
 
     def tell(
@@ -108,7 +111,7 @@ class AdvantageRecord:
         propensities: FloatArray,
         n_known: int | None = None,
     ) -> None:
-        """Absorb a batch of B prompts.
+        """Observe a batch of B prompts.
 
         Args:
             arms: Shape (B,), A_t.
@@ -150,7 +153,7 @@ class AdvantageRecord:
         self._left_out[arm] = True
 
     def advantage(self) -> Advantage | None:
-        """Compute the advantage so far; None without a prompt or an arm to compare with."""
+        """The advantage so far; None if no arm was compared on a prompt yet."""
         arms = np.flatnonzero(self.eligible & (self._counts > 0))
         if not arms.size:
             return None
@@ -166,7 +169,10 @@ class AdvantageRecord:
         )
 
     def _least_sum(self, side: int, arm: int) -> float:
-        """Smallest sum of an arm's theta_t, or of their negatives, that is not refuted."""
+        """Smallest sum of an arm's theta_t that is not refuted.
+
+        Side 0: of the theta_t; side 1: of their negatives.
+        """
         kept = self._bets[arm] > 0.0
         later = max(int(arm) - self._n_first + 1, 0)
         level = self._delta / (self._n_first + 1) / 2.0**later / 2.0
@@ -175,11 +181,11 @@ class AdvantageRecord:
         return _crossing(self._log_capital[side, arm, kept], self._bets[arm, kept], np.log(N_BETS / level))
 
     def _largest(self, n_arms: int) -> float:
-        """Largest possible |Z_t|."""
+        """Largest possible |Z_t| with this number of arms."""
         return 2.0 * max(1.0, n_arms / self._explore - 1.0)
 
     def _append(self, n_arms: int) -> None:
-        """Append an arm, for a total of `n_arms`."""
+        """Append an arm; `n_arms` is the number of arms including it."""
         bets = STAKED / self._largest(n_arms) / 2.0 ** np.arange(N_BETS)
         self._bets = np.concatenate([self._bets, bets[np.newaxis]])
         self._log_capital = np.concatenate([self._log_capital, np.zeros((2, 1, N_BETS))], axis=1)
@@ -189,21 +195,24 @@ class AdvantageRecord:
 
 
 def _possible(difference: float) -> float:
-    """Clip to the possible differences of two scores in [-1, 1]."""
+    """Clip to [-2, 2], the range of differences of two scores in [-1, 1]."""
     return float(min(max(difference, -2.0), 2.0))
 
 
 def _running(start: FloatArray | IntArray, added: FloatArray | BoolArray) -> FloatArray:
-    """Sums before each row and after the last, added one by one, independent of the split into batches."""
+    """Cumulative sums from `start`: before each row and after the last.
+
+    Rows are added one by one, so the result does not depend on the split into batches.
+    """
     found: FloatArray = np.cumsum(np.concatenate([start[np.newaxis], added], dtype=np.float64), axis=0)
     return found
 
 
 def _crossing(logs: FloatArray, bets: FloatArray, level: float) -> float:
-    """Find x, from below, with log sum_j exp(logs_j - bets_j x) = `level`; shapes (J,).
+    """Solution x of log sum_j exp(logs_j - bets_j x) = `level`.
 
-    The function is convex and decreasing in x, so Newton's method from below stays below. It is at least its
-    largest term, which gives the first x.
+    Approached from below; the arrays have shape (J,). The function is convex and decreasing in x, so Newton's
+    method from below stays below. The function is at least its largest term, which gives the first x.
     """
     x = float(((logs - level) / bets).max())
     for _ in range(MOST_STEPS):

@@ -6,16 +6,16 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.errors import UnusableContexts
 from winnow.algorithms.state.arrays import FloatArray
 
-SAME_LENGTH = 1e-13  # rows this close to length 1 are kept bit for bit, so that rescaling is idempotent
+SAME_LENGTH = 1e-13  # rows within this distance of length 1 stay as they are: rescaling is idempotent
 LENGTH_TOLERANCE = 1e-3  # deviation of half-precision embeddings from length 1
 
 
 def unit_rows(contexts: ArrayLike, dim: int | None = None) -> FloatArray:
-    """Validate contexts; return a read-only copy in double precision with rows of length 1.
+    """Validate contexts; return a read-only copy with rows of length 1.
 
-    Rows whose length is within 1e-3 of 1 are rescaled, as embeddings in lower precision require; rows within
-    1e-13 of 1 are kept bit for bit. Any other length is refused, because the row is probably not an
-    embedding.
+    The copy has double precision. Rows whose length is within 1e-3 of 1 are rescaled, because embeddings in
+    lower precision need it. Rows within 1e-13 of 1 are kept bit for bit. Any other length is refused, because
+    the row is probably not an embedding.
 
     Args:
         contexts: Shape (B, d).

@@ -1,6 +1,6 @@
-"""Quality metrics of a router, round by round, given the expected scores of all arms.
+"""Quality metrics of a router, round by round.
 
-T rounds, K arms, G types of prompts.
+They need the expected scores of all arms. Letters: T rounds, K arms, G types of prompts.
 """
 
 import numpy as np
@@ -10,17 +10,15 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 def outscore_the_best(scores: FloatArray, expected: FloatArray) -> FloatArray:
-    """Mean score so far less the expected score of the arm that is best over all prompts.
+    """Mean score so far minus that of the best single arm, shape (T,).
 
-    The one-arm oracle that knows this arm has 0 on average; a router has more if the best arm depends on the
-    prompt.
+    The second term is the expected score of the arm that is best over all prompts. An oracle that always uses
+    this arm has 0 on average; a router has more if the best arm depends on the prompt. NaN before the first
+    score.
 
     Args:
-        scores: Shape (T,), received scores, NaN if unscored; these are left out of the mean.
+        scores: Shape (T,), received scores, NaN if unscored; unscored rounds are left out of the mean.
         expected: Shape (T, K), the expected score of every arm on the prompt of each round.
-
-    Returns:
-        Shape (T,); NaN before the first score.
 
     Raises:
         InvalidParameter: If the shapes do not match.
@@ -38,14 +36,19 @@ def outscore_the_best(scores: FloatArray, expected: FloatArray) -> FloatArray:
 
 
 def is_optimal(arms: IntArray, expected: FloatArray) -> BoolArray:
-    """Whether each chosen arm is best on its prompt, shape (T,); ties count as best."""
+    """Whether each chosen arm is the best on its prompt, shape (T,).
+
+    Tied arms all count as best.
+    """
     _check("arms", arms, expected)
     best: BoolArray = expected[np.arange(len(arms)), arms] >= expected.max(axis=1)
     return best
 
 
 def optimal_pick_ratio(arms: IntArray, expected: FloatArray) -> FloatArray:
-    """Share of the rounds so far whose chosen arm is best on its prompt, shape (T,), in [0, 1].
+    """Share of rounds so far whose arm is the best on its prompt, shape (T,).
+
+    In [0, 1].
 
     Args:
         arms: Shape (T,), chosen arms.
@@ -60,7 +63,7 @@ def optimal_pick_ratio(arms: IntArray, expected: FloatArray) -> FloatArray:
 
 
 def cumulative_regret(arms: IntArray, expected: FloatArray) -> FloatArray:
-    """Cumulative expected loss of the chosen arms against the best arm on each prompt, shape (T,).
+    """Cumulative expected loss against the best arm on each prompt, shape (T,).
 
     Args:
         arms: Shape (T,), chosen arms.
@@ -82,7 +85,7 @@ def pick_shares(arms: IntArray, types: IntArray, n_arms: int, window: int) -> Fl
         arms: Shape (T,), chosen arms.
         types: Shape (T,), the type of the prompt of each round, 0..G-1.
         n_arms: K.
-        window: Rounds in a window, at least 1; the last window can be shorter.
+        window: Number of rounds in a window, at least 1; the last window can be shorter.
 
     Returns:
         Shape (ceil(T / window), G, K); NaN if a type did not occur in a window.
@@ -93,7 +96,7 @@ def pick_shares(arms: IntArray, types: IntArray, n_arms: int, window: int) -> Fl
     if window < 1:
         raise InvalidParameter("window", window, "at least 1")
     if arms.shape != types.shape:
-        raise InvalidParameter("types", types.shape, f"of shape {arms.shape}, one for each round")
+        raise InvalidParameter("types", types.shape, f"of shape {arms.shape}, one type for each round")
     n_windows = -(-len(arms) // window)
     counts = np.zeros((n_windows, int(types.max(initial=-1)) + 1, n_arms))
     np.add.at(counts, (np.arange(len(arms)) // window, types, arms), 1.0)
@@ -105,5 +108,5 @@ def pick_shares(arms: IntArray, types: IntArray, n_arms: int, window: int) -> Fl
 
 def _check(name: str, values: IntArray | FloatArray, expected: FloatArray) -> None:
     if expected.ndim != 2 or values.shape != expected.shape[:1]:
-        shapes = f"of shape (T,) beside expected scores of shape (T, K), which have shape {expected.shape}"
+        shapes = f"of shape (T,) with expected scores of shape (T, K), whose shape is {expected.shape}"
         raise InvalidParameter(name, values.shape, shapes)

@@ -1,4 +1,7 @@
-"""Policies, which choose the arm for a prompt: by upper confidence bounds, at random, or in stages."""
+"""Policies that choose the arm for a prompt.
+
+By upper confidence bounds, at random, or in stages.
+"""
 
 import math
 from collections.abc import Callable
@@ -21,10 +24,10 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class Ucb(Routing):
-    """Choose the arm with the highest mean + eta x deviation, the first of equals.
+    """Choose the arm with the highest mean + eta x deviation; among equals, the first.
 
     Arms that were never tried come first, in the order of their indices. An arm with only pending or unscored
-    prompts has mean 0 and the largest deviation. There is no randomness.
+    prompts has mean 0 and the largest deviation. Nothing is random.
 
     Args:
         config: The problem and the common parameters.
@@ -48,7 +51,10 @@ class Ucb(Routing):
         return self._posteriors.predict(row, range(self._record.n_arms))
 
     def policy(self) -> Policy:
-        """Policy of the means as plain arrays: the router's choice without exploration."""
+        """The learned policy as plain arrays.
+
+        It chooses like the router by means, without exploration.
+        """
         return self._posteriors.policy(self._record.eligible & ~np.isnan(self._record.means))
 
     def _preferred(self, context: FloatArray) -> list[int]:
@@ -83,7 +89,7 @@ class PakUcb(Ucb):
     A round costs O(n d + n^2) for each arm with n scores, and memory grows with n^2: for long streams use
     `rff-ucb`. With the linear kernel an arm's expected score is linear in the embedding; "poly3" and "rbf"
     can separate types of prompts that lie close together. With the bandwidth "auto" of "rbf", the scores
-    determine the scale, see `TunedPosteriors`; with a number it is the published algorithm. The published
+    determine the scale, see `TunedPosteriors`. With a number it is the published algorithm. The published
     program starts the inverse of the first kernel matrix as 1/k + alpha; this one follows the mathematics, (k
     + alpha)^-1.
 
@@ -104,7 +110,7 @@ class RffUcb(Ucb):
     It approximates `pak-ucb` with the rbf kernel. A round costs O(D d + K D^2) time, and the state is K
     matrices of 2 D x 2 D, halved by symmetry and stored twice, for any number of rounds.
 
-    The bandwidth is chosen from the scores, unless a number is given: see `TunedPosteriors`. With a number
+    The bandwidth is chosen from the scores, unless it is a number: see `TunedPosteriors`. With a number
     the state has this size from the beginning; otherwise the first 4 096 contexts are stored until the last
     choice.
 
@@ -149,10 +155,10 @@ class KernelUcb(Ucb):
 
     Its inputs are contexts with the arm's indicator appended, of length sqrt(2), so scores of one arm inform
     the predictions for every other arm on similar prompts. A baseline: a round costs O(K n^2) after n scores
-    in all.
+    in total.
 
     Source: Valko et al. (2013), "Finite-time analysis of kernelised contextual bandits", UAI, Algorithm 1, in
-    the form that Hu, Leung & Farnia (2025), Section 6, compare with.
+    the form used for comparison by Hu, Leung & Farnia (2025), Section 6.
     """
 
     def __init__(self, config: RouteConfig) -> None:
@@ -176,12 +182,12 @@ class KernelUcb(Ucb):
 class LinUcb(Ucb):
     """Give each prompt to the arm with the highest mean + eta x deviation of one joint linear regression.
 
-    Its inputs are contexts with the arm's indicator appended, so the means of two arms differ by the same
-    amount on every prompt: it can find the arm that is best on average, but cannot route. A baseline. It is
+    A baseline. Its inputs are contexts with the arm's indicator appended, so the means of two arms differ by
+    the same amount on every prompt: it can find the arm that is best on average, but cannot route. It is
     linear for any `kernel`, and a round costs O(K (d + K)^2).
 
     Source: Chu et al. (2011), "Contextual bandits with linear payoff functions", AISTATS, Algorithm 1, in the
-    form that Hu, Leung & Farnia (2025), Section 6, compare with.
+    form used for comparison by Hu, Leung & Farnia (2025), Section 6.
     """
 
     def __init__(self, config: RouteConfig) -> None:
@@ -198,8 +204,8 @@ class LinUcb(Ucb):
 class RandomArm(Routing):
     """Give each prompt to an arm drawn uniformly.
 
-    A baseline, and the fairest way to compare arms: each mean estimates that over all prompts. Its policy
-    chooses the arm with the best mean for every prompt.
+    A baseline, and the fairest way to compare arms: the mean score of each arm estimates its mean over all
+    prompts. Its policy chooses, for every prompt, the arm with the best mean.
 
     Source: the baseline of Hu, Leung & Farnia (2025), Section 6.
     """
@@ -224,25 +230,34 @@ class RandomArm(Routing):
         """Do nothing: no pending pair is used."""
 
     def _grow(self) -> None:
-        """Do nothing: the record has grown already."""
+        """Do nothing: the record has already added the arm."""
 
 
 class Staged(Routing):
-    """Pass through stages of decreasing deviations, each with its own scores, until an arm is chosen.
+    """Pass through stages of decreasing deviations until an arm is chosen.
 
-    At stage m = 1, 2, ... the remaining arms are predicted from the scores of the stage. If every deviation
-    is at most T^-1/2, up to a factor, the arm with the highest upper confidence bound is chosen, and its
-    score belongs to no stage. Otherwise, if one is above 2^(1-m), the arm with the largest deviation is
-    chosen, and its score belongs to the stage. Otherwise the arms that fall behind by 2^(2-m) are eliminated,
-    and the next stage begins. Whether a score belongs to a stage is decided without the scores of that stage,
-    so these are independent. The regret bound requires this, and `Ucb` does not have it.
+    Each stage has its own scores. At stage m = 1, 2, ... the remaining arms are predicted from the scores of
+    the stage:
 
-    Four points are left open by the paper or differ from it. First, of several arms that are too uncertain
-    the one with the largest deviation is chosen, the first of equals. Second, stages are created when they
-    are reached, as many as T requires: at most 2 + log2(T) / 2 with eta > 0. Third, a batch does not store
-    the stage of a score, so it is determined when the score is observed, from the state at that time: for one
-    prompt at a time this is the stage that chose it; in a larger batch, pending pairs can have shifted it.
-    Fourth, the policy uses regressions on all scores, of stages or not.
+    * If every deviation is at most T^-1/2, up to a factor, the arm with the highest upper confidence bound is
+      chosen, and its score belongs to no stage.
+    * Otherwise, if a deviation is above 2^(1-m), the arm with the largest deviation is chosen, and its score
+      belongs to the stage.
+    * Otherwise the arms whose bound is more than 2^(2-m) below the highest bound are eliminated, and the next
+      stage begins.
+
+    Whether a score belongs to a stage is decided without the scores of that stage, so these are independent.
+    The regret bound requires this, and `Ucb` does not have it.
+
+    The paper leaves four points open, or this class differs from it:
+
+    * If several arms are too uncertain, the one with the largest deviation is chosen; among equals, the
+      first.
+    * Stages are created when they are reached, as many as T requires: at most 2 + log2(T) / 2 with eta > 0.
+    * A batch does not store the stage of a score, so the stage is determined when the score is observed, from
+      the state at that time. With one prompt at a time this is the stage that chose it; in a larger batch,
+      pending pairs can have shifted it.
+    * The policy uses regressions on all scores, whether they belong to a stage or not.
 
     With exploration as wide as the proof requires, the first stages take hundreds of scores per arm and type
     of prompt; expect far more regret than that of `Ucb` in a few thousand rounds.
@@ -250,7 +265,7 @@ class Staged(Routing):
     Args:
         config: The problem and the common parameters.
         make: Creates posteriors for K arms: those of a stage, and those of the policy.
-        horizon: T, the planned number of prompts; None for the largest possible.
+        horizon: T, the planned number of prompts; None for the largest possible number.
         events_per_round: Number of times that the proof uses the bounds of a round.
     """
 
@@ -267,7 +282,7 @@ class Staged(Routing):
         self._pooled = make()
 
     def policy(self) -> Policy:
-        """Policy of the regressions on all scores, as plain arrays."""
+        """The learned policy, from regressions on all scores, as plain arrays."""
         return self._pooled.policy(self._record.eligible & ~np.isnan(self._record.means))
 
     def _preferred(self, context: FloatArray) -> list[int]:
@@ -284,7 +299,10 @@ class Staged(Routing):
             arms = arms[self._keeps_up(m, means, deviations)]
 
     def _stage_of(self, told: int, context: FloatArray) -> int | None:
-        """Stage at which `_preferred` would choose this arm for its deviation; None if no stage does."""
+        """Stage at which the deviation of an arm makes `_preferred` choose it.
+
+        None if no stage does.
+        """
         eta, root = self._exploration(), math.sqrt(self._config.fixed_alpha)
         is_left = self._record.eligible
         is_left[told] = True
@@ -345,11 +363,12 @@ class SupPakUcb(Staged):
     """Give each prompt to an arm by stages of kernel regressions, with regret of order sqrt(K T).
 
     The bound holds with probability 1 - delta, one prompt at a time, if kernels are at most 1 and each arm's
-    expected score has norm at most 1 in the kernel's space; "linear" and "rbf" are such kernels.
+    expected score has norm at most 1 in the kernel's space; "linear" and "rbf" are kernels of at most 1.
 
     Args:
-        config: The problem and the common parameters; `eta` of None is sqrt(2 log(2 K T / delta)) here.
-        horizon: T, the planned number of prompts, at least 1; None for the largest possible.
+        config: The problem and the common parameters; here, an `eta` of None means sqrt(2 log(2 K T /
+            delta)).
+        horizon: T, the planned number of prompts, at least 1; None for the largest possible number.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithm 3 and Theorem 3.
@@ -368,11 +387,11 @@ class SupRffUcb(Staged):
     to the deviations. Here the number is D in every round and nothing is added, so no bound is proven.
 
     Args:
-        config: The problem and the common parameters; the kernel must be "rbf", and `eta` of None is sqrt(2
-            log(4 K T / delta)) here.
+        config: The problem and the common parameters; the kernel must be "rbf". Here, an `eta` of None means
+            sqrt(2 log(4 K T / delta)).
         n_features: D, the number of frequencies, at least 1; there are 2 D features.
         feature_seed: Seed of the frequencies, non-negative.
-        horizon: T, the planned number of prompts, at least 1; None for the largest possible.
+        horizon: T, the planned number of prompts, at least 1; None for the largest possible number.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithm 6 and Theorem 4.

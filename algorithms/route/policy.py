@@ -1,4 +1,7 @@
-"""Learned policy of a router as plain arrays: small, storable, and sufficient to choose an arm."""
+"""Learned policy of a router as plain arrays.
+
+They are small, storable, and sufficient to choose an arm.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -13,7 +16,8 @@ from winnow.algorithms.route.posteriors.kernels import Kernel, fourier
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 LARGEST = 1e100
-"""Numbers of a file below this count as finite; their products and powers are then finite too."""
+"""Largest absolute value of a number in a file.
+Products and powers of such numbers stay finite."""
 
 Form = Literal["means", "linear", "fourier", "kernel", "joint-kernel"]
 """How the score of arm a at context y is computed, and from which arrays:
@@ -32,42 +36,43 @@ SHAPES: dict[Form, dict[str, str]] = {
     "kernel": {"weights": "n", "contexts": "nd", "arms": "n"},
     "joint-kernel": {"weights": "n", "contexts": "nd", "arms": "n"},
 }
-"""Arrays of each form, with a letter for each axis; F is 2 D."""
+"""Arrays of each form, with a letter for the length of each axis; F is 2 D."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
     """Choose, without exploring, the usable arm whose predicted score is highest.
 
-    The predictions are those of the router it comes from, up to rounding: the contexts of a kernel are stored
-    in single precision, because reading them takes most of the time of a choice. Nothing is pickled: `arrays`
-    are stored in an npz file and `parameters` in a JSON file, unchanged.
+    The predictions are those of the router that created it, up to rounding: the contexts of a kernel are
+    stored in single precision, because reading them takes most of the time of a choice. Nothing is pickled:
+    `arrays` are stored in an npz file and `parameters` in a JSON file, unchanged.
 
     Raises:
-        InvalidParameter: If an array or a parameter is missing or invalid, for example in another kind of
-            file.
+        InvalidParameter: If an array or a parameter is missing or invalid, for example because the file is of
+            another kind.
     """
 
     arrays: Mapping[str, np.ndarray]
-    """Arrays of the form, and `usable`, shape (K,): arms with a score that can be chosen."""
+    """Arrays of the form, and `usable`, shape (K,).
+    Usable arms have a score and can be chosen."""
     parameters: Mapping[str, Any]
-    """`form`, `dim`, `n_arms`, `centre`, which is added to every score, and for kernels the fields of
-    `Kernel`; JSON values only."""
+    """`form`, `dim`, `n_arms`, `centre` and, for kernels, the fields of `Kernel`.
+    JSON values only. `centre` is added to every score."""
 
     def __post_init__(self) -> None:
         form = self.parameters.get("form")
         if not isinstance(form, str) or form not in SHAPES:
             raise InvalidParameter("form", form, f"one of {', '.join(SHAPES)}")
         for name in ("dim", "n_arms"):
-            value = self._given(name)
+            value = self._parameter(name)
             if type(value) is not int or value < 1:
-                raise InvalidParameter(name, value, "a whole number from 1 on")
-        _require_finite("centre", self._given("centre"))
+                raise InvalidParameter(name, value, "an integer of at least 1")
+        _require_finite("centre", self._parameter("centre"))
         if "kernel" in form:
-            _check_kernel(self._given("kernel"))
+            _check_kernel(self._parameter("kernel"))
         self._check_arrays(SHAPES[form])
 
-    def _given(self, name: str) -> Any:  # noqa: ANN401 -- whatever a file holds
+    def _parameter(self, name: str) -> Any:  # noqa: ANN401 -- a file can hold any value
         if name not in self.parameters:
             raise InvalidParameter("parameters", sorted(self.parameters), f"complete, with {name!r}")
         return self.parameters[name]
@@ -89,10 +94,10 @@ class Policy:
             raise InvalidParameter("weights", sizes["F"], f"as wide as {2 * sizes['D']} features")
         arms = self.arrays["arms"] if "arms" in shapes else np.zeros(0)
         for outside in arms[(arms < 0) | (arms >= sizes["K"])][:1].tolist():
-            raise InvalidParameter("arms", outside, f"below {sizes['K']} and not negative")
+            raise InvalidParameter("arms", outside, f"from 0 to {sizes['K'] - 1}")
 
     def scores(self, context: FloatArray) -> FloatArray:
-        """Predict the score of each arm, shape (K,); NaN for an arm that cannot be chosen.
+        """Predicted score of each arm, shape (K,); NaN for an arm that cannot be chosen.
 
         Args:
             context: Shape (d,), of length 1; see `unit_rows`.
@@ -102,14 +107,17 @@ class Policy:
         """
         y = unit_rows(np.asarray(context)[np.newaxis], self.parameters["dim"])[0]
         with np.errstate(over="ignore", invalid="ignore"):  # a file can hold values that no router learns
-            predicted = self._predicted(y) + self.parameters["centre"]
+            predicted = self._predict(y) + self.parameters["centre"]
         return np.where(self.arrays["usable"], predicted, np.nan)
 
     def choose(self, context: FloatArray) -> int:
-        """Choose the arm with the highest predicted score, the first of equals; arm 0 without scores."""
+        """Arm with the highest predicted score; among equals, the first.
+
+        Arm 0 if no arm has a score.
+        """
         return int(np.nan_to_num(self.scores(context), nan=-np.inf).argmax())
 
-    def _predicted(self, y: FloatArray) -> FloatArray:
+    def _predict(self, y: FloatArray) -> FloatArray:
         arrays, n_arms = self.arrays, self.parameters["n_arms"]
         predicted: FloatArray
         match self.parameters["form"]:
@@ -131,7 +139,10 @@ class Policy:
         return predicted
 
     def _products(self, y: FloatArray) -> FloatArray:
-        """Inner products with the contexts of the policy, shape (n,), in the precision of these contexts."""
+        """Inner products with the contexts of the policy, shape (n,).
+
+        In the precision of these contexts.
+        """
         contexts = self.arrays["contexts"]
         products: FloatArray = (contexts @ y.astype(contexts.dtype)).astype(np.float64)
         return products
@@ -153,7 +164,7 @@ def _check_kernel(given: object) -> None:
         raise InvalidParameter("bandwidth", given["bandwidth"], "positive")
 
 
-def _require_finite(name: str, value: Any) -> None:  # noqa: ANN401 -- whatever a file holds
+def _require_finite(name: str, value: Any) -> None:  # noqa: ANN401 -- a file can hold any value
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
         raise InvalidParameter(name, value, "a finite number")
 
@@ -161,7 +172,7 @@ def _require_finite(name: str, value: Any) -> None:  # noqa: ANN401 -- whatever 
 def policy_of(
     form: Form, usable: BoolArray, dim: int, kernel: Kernel | None = None, **arrays: np.ndarray
 ) -> Policy:
-    """Create a policy of a form for contexts of length `dim`, `usable` of shape (K,)."""
+    """Create a policy of a form for contexts of length `dim`; `usable` has shape (K,)."""
     parameters: dict[str, Any] = {"form": form, "dim": dim, "n_arms": len(usable), "centre": 0.0}
     if kernel is not None:
         parameters["kernel"] = {

@@ -16,7 +16,10 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutedBatch(Batch):
-    """Prompts of one round with the arm that each was routed to; equal if all arrays are."""
+    """Prompts of one round, with the arm that each was routed to.
+
+    Equal if all arrays are equal.
+    """
 
     contexts: FloatArray
     """Shape (B, d), rows of length 1; see `unit_rows`. Read-only."""
@@ -39,12 +42,12 @@ class Router(Protocol):
 
     The contract of `Selector` holds, with these additions. Pairs are proposed prompt by prompt: the caller
     passes the prompts' contexts, and the batch stores them, so that stored rounds can be replayed. Arms can
-    be added and removed at any time, and again at the same places among the tells of a replay; the models of
+    be added and removed at any time; a replay must do so at the same places among its tells. The models of
     the other arms stay unchanged.
     """
 
     def next_examples(self) -> IntArray:
-        """The next prompts: the first ones never proposed nor observed, in order.
+        """Next prompts: the first ones that were neither proposed nor observed, in order.
 
         Returns:
             At most `batch_size` indices; empty if no prompt is left to propose.
@@ -60,8 +63,8 @@ class Router(Protocol):
             rng: See `round_rng`.
             contexts: Shape (B, d), the embeddings of the prompts, of length 1; see `unit_rows`. B may be
                 larger or smaller than `batch_size`.
-            examples: Shape (B,), the indices of the prompts; None for the next ones never proposed nor
-                observed.
+            examples: Shape (B,), the indices of the prompts; None for the next ones that were neither
+                proposed nor observed.
 
         Returns:
             The batch: shorter than B if budget or prompts run out, empty if the router has stopped.
@@ -72,7 +75,10 @@ class Router(Protocol):
         ...
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [-1, 1], NaN if unscored, of a `RoutedBatch`; see `Selector.tell`."""
+        """Observe scores in [-1, 1], NaN if unscored, of a `RoutedBatch`.
+
+        See `Selector.tell`.
+        """
         ...
 
     def decision(self) -> Decision:
@@ -83,22 +89,25 @@ class Router(Protocol):
         """Add an arm from now on.
 
         Returns:
-            Its index, K before the call; earlier arms keep theirs.
+            The index of the new arm, K before the call; earlier arms keep their indices.
         """
         ...
 
     def remove_arm(self, arm: int) -> None:
-        """Stop choosing an arm; its index is not reused, and its pending prompts become free.
+        """Stop choosing an arm.
 
-        The rest of a batch in flight must still be told, with its propensities and its `changes`. It is
-        learned from, but excluded from claims about routing: the remaining prompts are those not given to
-        this arm, so they are a biased selection.
+        Its index is not reused, and its pending prompts become free. The rest of a batch in flight must still
+        be told, with its propensities and its `changes`. It is learned from, but excluded from claims about
+        routing: the remaining prompts are those not given to this arm, so they are a biased selection.
 
         Raises:
-            NoArmToRemove: If the arm does not exist, or is the only one left.
+            NoArmToRemove: If the arm does not exist, was removed before, or is the only one left.
         """
         ...
 
     def policy(self) -> Policy:
-        """The learned policy, as plain arrays that choose an arm for a prompt without exploring."""
+        """The learned policy as plain arrays.
+
+        They choose an arm for a prompt without exploring.
+        """
         ...

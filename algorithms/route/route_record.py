@@ -1,7 +1,7 @@
-"""Prompts proposed and observed, with their arms, and the sums per arm.
+"""Record of prompts proposed and observed, with their arms, and of sums per arm.
 
-A round of B prompts costs O(B K). Memory grows with the observed pairs, not with the number of possible
-prompts.
+A round of B prompts costs O(B K). Memory grows with the number of observed pairs, not with the number of
+possible prompts.
 """
 
 import numpy as np
@@ -34,10 +34,10 @@ Pair = tuple[int, int]
 
 
 class RouteRecord:
-    """Pairs of an arm and a prompt so far; each pair, and each prompt proposed here, is observed once.
+    """Pairs of an arm and a prompt so far.
 
-    An arm is dropped permanently as soon as `too_many_unscored` is true. A removed arm keeps its index and
-    its scores.
+    Each pair, and each prompt proposed here, is observed once. An arm is dropped permanently as soon as
+    `too_many_unscored` is true. A removed arm keeps its index and its scores.
     """
 
     def __init__(self, config: RouteConfig) -> None:
@@ -45,14 +45,14 @@ class RouteRecord:
         self._config = config
         self._told_pairs: set[Pair] = set()
         self.pending: dict[Pair, FloatArray] = {}
-        """Contexts of the pending pairs, in the order they were proposed."""
+        """Contexts of the pending pairs, in the order of proposal."""
         self.in_flight = InFlight()
         self.n_known = self.n_arms
-        """Number of arms when the last observed batch was proposed; 0 if an arm was removed since, because
-        its prompts are missing."""
+        """Number of arms when the last observed batch was proposed.
+        0 if an arm was removed since, because its prompts are then missing from the batch."""
         self._changes = 0  # additions and removals of arms
-        self._came = [0] * self.n_arms  # (K,) changes until each arm was added
-        self._last_removal = 0  # changes until the last removal
+        self._added_at = [0] * self.n_arms  # (K,) value of `changes` when each arm was added
+        self._last_removal = 0  # value of `changes` at the last removal
         self._next = 0  # every prompt before this one is taken
         self._taken_later: set[int] = set()  # other taken prompts
         self.n_told = 0
@@ -65,12 +65,12 @@ class RouteRecord:
 
     @property
     def eligible(self) -> BoolArray:
-        """Mask of the arms that can be chosen, shape (K,): neither removed nor dropped."""
+        """Arms that can be chosen, shape (K,): neither removed nor dropped."""
         return ~(self._removed | self._dropped)
 
     @property
     def untried(self) -> BoolArray:
-        """Mask of the arms without observed or pending pairs, shape (K,)."""
+        """Arms without observed or pending pairs, shape (K,)."""
         untried: BoolArray = (self._told == 0) & (self._asked == 0)
         return untried
 
@@ -105,6 +105,10 @@ class RouteRecord:
     def free_examples(self, examples: ArrayLike | None, size: int) -> list[int]:
         """Prompts to propose, at most `size` and at most `room`.
 
+        Args:
+            examples: The prompts, shape (size,); None for the next free prompts.
+            size: Number of prompts wanted.
+
         Raises:
             RefusedTell: If `examples` are not `size` different free prompts.
         """
@@ -113,7 +117,9 @@ class RouteRecord:
             return free
         prompts = frozen_integers("examples", examples)
         if prompts.shape != (size,):
-            raise MalformedBatch("examples", f"of shape ({size},), as the contexts", f"shape {prompts.shape}")
+            raise MalformedBatch(
+                "examples", f"of shape ({size},) like the contexts", f"shape {prompts.shape}"
+            )
         seen: set[int] = set()
         for example in prompts.tolist():
             if not 0 <= example < self._config.n_examples:
@@ -136,7 +142,7 @@ class RouteRecord:
         self._take(example)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> list[tuple[int, FloatArray, float]]:
-        """Absorb the outcomes of a batch, proposed here or not.
+        """Observe the outcomes of a batch, whether or not it was proposed here.
 
         Args:
             batch: A `RoutedBatch` of B pairs not observed before.
@@ -148,8 +154,8 @@ class RouteRecord:
         Raises:
             RefusedTell: If the batch or an outcome is invalid; the record is then unchanged.
         """
-        contexts, scores = self._checked(batch, outcomes)
-        asked = self.in_flight.told(batch)
+        contexts, scores = self._validate(batch, outcomes)
+        asked = self.in_flight.take_first(batch)
         self.n_known = self._n_known(self._changes if asked.changes is None else asked.changes)
         scored = []
         for arm, example, context, score in zip(
@@ -175,17 +181,21 @@ class RouteRecord:
             setattr(self, name, np.append(column, column.dtype.type(0)))
         self.n_arms += 1
         self._changes += 1
-        self._came.append(self._changes)
+        self._added_at.append(self._changes)
         return self.n_arms - 1
 
     def remove_arm(self, arm: int) -> None:
-        """Stop choosing an arm; free its pending prompts, which spend no budget."""
+        """Stop choosing an arm, and free its pending prompts, which then use no budget.
+
+        Raises:
+            NoArmToRemove: If the arm does not exist, was removed before, or is the only one left.
+        """
         if not 0 <= arm < self.n_arms:
-            raise NoArmToRemove(arm, f"there are the arms 0 to {self.n_arms - 1}")
+            raise NoArmToRemove(arm, f"the arms are 0 to {self.n_arms - 1}")
         if self._removed[arm]:
             raise NoArmToRemove(arm, "it was removed before")
         if self._removed.sum() == self.n_arms - 1:
-            raise NoArmToRemove(arm, "it is the last one; add another arm first")
+            raise NoArmToRemove(arm, "it is the only arm left: add another arm first")
         self._removed[arm] = True
         dropped = {example for owner, example in self.pending if owner == arm}
         everybody = range(self.n_arms)
@@ -196,7 +206,10 @@ class RouteRecord:
         self._last_removal = self._changes
 
     def decision(self) -> Decision:
-        """Recommend the eligible arm with the best mean score; stop if no prompt is left to propose."""
+        """Recommend the eligible arm with the best mean score.
+
+        Stop if no prompt is left to propose.
+        """
         means, eligible = self.means, self.eligible
         ranked = np.where(eligible & ~np.isnan(means), means, -np.inf)
         best = int(ranked.argmax()) if ranked.max() > -np.inf else None
@@ -225,7 +238,7 @@ class RouteRecord:
 
     def _n_known(self, changes: int) -> int:
         """Value of `n_known` for a batch that was proposed after this number of changes."""
-        return 0 if changes < self._last_removal else sum(came <= changes for came in self._came)
+        return 0 if changes < self._last_removal else sum(added <= changes for added in self._added_at)
 
     def _take(self, example: int) -> None:
         if example >= self._next:
@@ -241,7 +254,7 @@ class RouteRecord:
         self._taken_later -= examples
         self._next = min(first, self._next)
 
-    def _checked(self, batch: Batch, outcomes: ArrayLike) -> tuple[FloatArray, list[float]]:
+    def _validate(self, batch: Batch, outcomes: ArrayLike) -> tuple[FloatArray, list[float]]:
         """Validate a batch; return its contexts and outcomes."""
         if not isinstance(batch, RoutedBatch):
             raise MalformedBatch("batch", "a RoutedBatch, which has contexts", f"a {type(batch).__name__}")
@@ -275,6 +288,6 @@ class RouteRecord:
             return
         least = self._config.explore / self.n_arms
         if batch.propensities is None:
-            raise MalformedBatch("propensities", "given where arms are drawn: explore is above 0", "None")
+            raise MalformedBatch("propensities", "an array, because explore is above 0", "None")
         if (batch.propensities < least * (1.0 - ROUNDING)).any():
             raise MalformedBatch("propensities", f"at least {least:g}", f"{batch.propensities.min():g}")

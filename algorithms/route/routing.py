@@ -1,4 +1,4 @@
-"""Common part of all route selectors around their choice of an arm for a prompt."""
+"""What all route selectors share apart from how they choose the arm for a prompt."""
 
 from abc import ABC, abstractmethod
 
@@ -17,21 +17,21 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class Routing(ABC):
-    """A `Router` that leaves choosing and learning to its subclass.
+    """Base class of route selectors; a subclass chooses arms and learns from scores.
 
     Pending pairs, including earlier ones of the same batch, affect deviations like observed pairs, and leave
     the means unchanged. So B similar prompts are not all given to one arm because it is uncertain there, and
     an arm that was never tried comes first once and not B times. Deviations do not depend on scores, so they
     already have the values after the pairs are observed. A method without deviations ignores pending pairs.
 
-    Source of that rule: Desautels, Krause & Burdick (2014), "Parallelizing exploration-exploitation tradeoffs
-    in Gaussian process bandit optimization", JMLR 15, GP-BUCB.
+    Source of the rule for pending pairs: Desautels, Krause & Burdick (2014), "Parallelizing
+    exploration-exploitation tradeoffs in Gaussian process bandit optimization", JMLR 15, GP-BUCB.
     """
 
     def __init__(self, config: RouteConfig) -> None:
         self._config = config
         self._record = RouteRecord(config)
-        self._unreckoned: list[tuple[int, FloatArray]] = []  # pending pairs not yet passed to `_expect`
+        self._unexpected: list[tuple[int, FloatArray]] = []  # pending pairs not yet passed to `_expect`
         self._advantage: AdvantageRecord | None = None
         if config.explore:
             self._advantage = AdvantageRecord(
@@ -53,12 +53,12 @@ class Routing(ABC):
         prompts = self._record.free_examples(examples, len(rows))
         arms, propensities = [], []
         for example, context in zip(prompts, rows[: len(prompts)], strict=True):
-            # Deferred, because the score of a single prompt is usually observed before the next prompt.
-            for pair in self._unreckoned:
+            # Done only now, because the score of a single prompt is usually observed before the next prompt.
+            for pair in self._unexpected:
                 self._expect(*pair)
-            arm, propensity = self._drawn(context, rng)
+            arm, propensity = self._draw_arm(context, rng)
             self._record.take(arm, example, context)
-            self._unreckoned = [(arm, context)]
+            self._unexpected = [(arm, context)]
             arms.append(arm)
             propensities.append(propensity)
         batch = RoutedBatch(
@@ -68,11 +68,11 @@ class Routing(ABC):
             propensities=np.array(propensities) if self._config.explore else None,
             changes=self._record.changes,
         )
-        self._record.in_flight.asked(batch)
+        self._record.in_flight.append(batch)
         return batch
 
-    def _drawn(self, context: FloatArray, rng: np.random.Generator) -> tuple[int, float]:
-        """Draw an arm for a prompt; return it with its probability."""
+    def _draw_arm(self, context: FloatArray, rng: np.random.Generator) -> tuple[int, float]:
+        """Draw an arm for a prompt; return the arm and its probability."""
         explore = self._config.explore
         preferred, eligible = self._preferred(context), np.flatnonzero(self._record.eligible).tolist()
         pool = eligible if explore and rng.random() < explore else preferred
@@ -81,7 +81,7 @@ class Routing(ABC):
         return arm, min(explore / len(eligible) + alone, 1.0)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [-1, 1], NaN if unscored."""
+        """Observe scores in [-1, 1], NaN if unscored."""
         scored = self._record.tell(batch, outcomes)
         if self._advantage is not None and batch.propensities is not None:
             scores = np.array(outcomes, dtype=np.float64)
@@ -89,17 +89,20 @@ class Routing(ABC):
         self._forget()
         for arm, context, score in scored:
             self._learn(arm, context, score)
-        self._reckon_anew()
+        self._reset_unexpected()
 
     def advantage(self) -> Advantage | None:
-        """Advantage of routing over the best single arm, in units of scores; None without `explore`."""
+        """Advantage of routing over the best single arm, in units of scores.
+
+        None if `explore` is 0.
+        """
         return None if self._advantage is None else self._advantage.advantage()
 
     def decision(self) -> Decision:
-        """Recommend the arm with the best mean score, for users who want one arm for all prompts.
+        """Recommend the arm with the best mean score, as one arm for all prompts.
 
-        Estimates are the plain means of the scores of each arm, without intervals: an arm received the
-        prompts that it was expected to be good at, so they do not estimate its mean over all prompts.
+        Estimates are the plain means of the scores of each arm, without intervals. An arm received the
+        prompts that it was expected to be good at, so the means do not estimate its mean over all prompts.
         """
         return self._record.decision()
 
@@ -110,20 +113,24 @@ class Routing(ABC):
         if self._advantage is not None:
             self._advantage.add_arm()
         self._grow()
-        self._reckon_anew()
+        self._reset_unexpected()
         return arm
 
     def remove_arm(self, arm: int) -> None:
-        """Stop choosing an arm and drop its pending pairs."""
+        """Stop choosing an arm and drop its pending pairs.
+
+        Raises:
+            NoArmToRemove: If the arm does not exist, was removed before, or is the only one left.
+        """
         self._record.remove_arm(arm)
         if self._advantage is not None:
             self._advantage.remove_arm(arm)
         self._forget()
-        self._reckon_anew()
+        self._reset_unexpected()
 
     @abstractmethod
     def policy(self) -> Policy:
-        """The learned policy, as plain arrays."""
+        """The learned policy as plain arrays."""
 
     @abstractmethod
     def _preferred(self, context: FloatArray) -> list[int]:
@@ -131,7 +138,7 @@ class Routing(ABC):
 
     @abstractmethod
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Absorb a score; no pair is pending in the model."""
+        """Add a score to the model, in which no pair is pending."""
 
     @abstractmethod
     def _expect(self, arm: int, context: FloatArray) -> None:
@@ -143,7 +150,7 @@ class Routing(ABC):
 
     @abstractmethod
     def _grow(self) -> None:
-        """Add an arm to the model; no pair is pending in it."""
+        """Add an arm to the model, in which no pair is pending."""
 
-    def _reckon_anew(self) -> None:
-        self._unreckoned = [(pair[0], context) for pair, context in self._record.pending.items()]
+    def _reset_unexpected(self) -> None:
+        self._unexpected = [(pair[0], context) for pair, context in self._record.pending.items()]

@@ -1,1 +1,1 @@
-"""State that selectors of all objectives share."""
+"""State and helpers shared by the selectors of all objectives."""

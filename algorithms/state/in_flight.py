@@ -1,4 +1,7 @@
-"""Batches in flight: proposed, not yet observed, and the order in which they must be observed."""
+"""Batches in flight, and the order in which they must be observed.
+
+In flight means proposed and not yet observed.
+"""
 
 from collections import deque
 from collections.abc import Iterator
@@ -21,8 +24,8 @@ class InFlight:
     that bet on uniform draws would be invalid. In the order of proposal, each draw is uniform given all
     earlier ones, whatever the order of arrival.
 
-    A batch that was not proposed here, as in a replay, can be observed at any time if none of its pairs is
-    in flight.
+    A batch that was not proposed by this selector, as in a replay, can be observed at any time if none of its
+    pairs is in flight.
     """
 
     def __init__(self) -> None:
@@ -34,13 +37,13 @@ class InFlight:
     def __iter__(self) -> Iterator[Batch]:
         return iter(self._batches)
 
-    def asked(self, batch: Batch) -> None:
+    def append(self, batch: Batch) -> None:
         """Append a newly proposed batch, unless it is empty."""
         if len(batch) > 0:
             self._batches.append(batch)
 
     def check(self, batch: Batch) -> None:
-        """Raise if a batch cannot be told now; changes nothing.
+        """Raise if a batch cannot be observed now; changes nothing.
 
         Raises:
             ToldOutOfOrder: If a pair of the batch is in flight, and the batch is not the oldest in flight.
@@ -52,12 +55,18 @@ class InFlight:
             if pair in in_flight:
                 raise ToldOutOfOrder(pair, next(iter(_pairs(self._batches[0]))))
 
-    def told(self, batch: Batch) -> Batch:
-        """Remove and return the oldest proposal if it equals the batch; otherwise return the batch."""
+    def take_first(self, batch: Batch) -> Batch:
+        """Remove and return the oldest proposal if it equals the batch.
+
+        Otherwise return the batch.
+        """
         return self._batches.popleft() if self._batches and self._is_first(batch) else batch
 
     def remove_arm(self, arm: int) -> None:
-        """Remove an arm from all batches in flight; the remaining pairs must still be observed."""
+        """Remove an arm from all batches in flight.
+
+        The remaining pairs must still be observed.
+        """
         kept = []
         for batch in self._batches:
             stays = batch.arms != arm
@@ -70,12 +79,12 @@ class InFlight:
 
 
 def _pairs(batch: Batch) -> list[Pair]:
-    """Arm, or both arms of a duel, and example of each pair."""
+    """The arm, or both arms of a duel, then the example, of each pair."""
     return list(map(tuple, np.column_stack([batch.arms, batch.examples]).tolist()))
 
 
 def require_untold(arms: IntArray, examples: IntArray, told: BoolArray) -> None:
-    """Raise if pairs do not exist or were observed before.
+    """Raise if pairs do not exist, were observed before, or occur twice.
 
     Args:
         arms: Shape (B,).
@@ -99,5 +108,5 @@ def require_untold(arms: IntArray, examples: IntArray, told: BoolArray) -> None:
 
 
 def first_of(flags: BoolArray) -> int | None:
-    """Index of the first flag that is true, of B flags; None if all are false."""
+    """Index of the first true flag; None if all are false."""
     return int(flags.argmax()) if flags.any() else None

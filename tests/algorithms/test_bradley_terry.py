@@ -128,7 +128,7 @@ def test_a_column_that_varies_by_rounding_alone_counts_as_constant():
 def test_two_arms_that_no_duel_can_tell_apart_are_refused():
     same = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     with pytest.raises(
-        InvalidParameter, match=r"give arms 0 and 2 one in which they differ, .* got \[1.0, 0.0\]"
+        InvalidParameter, match=r"add a feature in which arms 0 and 2 differ, .* got \[1.0, 0.0\]"
     ):
         arm_points(same)
     with pytest.raises(InvalidParameter, match="arms 0 and 1 one in which"):

@@ -105,7 +105,7 @@ def test_columns_of_unequal_scale_would_cost_evidence_if_they_were_not_standardi
     rounds = random_rounds(features, 6.0 * theta, 2)
     features = features * np.array([0.001, 1.0])
     standardised = evidence_after(features, rounds, delta=0.05)
-    monkeypatch.setattr(feature_space, "_standardised", lambda x: x - x.mean(axis=0))
+    monkeypatch.setattr(feature_space, "_standardise", lambda x: x - x.mean(axis=0))
     assert evidence_after(features, rounds, delta=0.05).statistic < standardised.statistic - 3.0
 
 
@@ -254,5 +254,5 @@ def test_no_arm_is_known_while_the_duels_favour_the_model_without_features(monke
 def test_a_setting_without_features_is_refused():
     setting, record = told_record(ONE_HOT, [])
     bare = type(setting)(n_arms=6, n_examples=1)
-    with pytest.raises(InvalidParameter, match="features must be given"):
+    with pytest.raises(InvalidParameter, match="features must be an array"):
         BradleyTerryEvidence(bare, record)

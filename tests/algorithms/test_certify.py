@@ -27,7 +27,7 @@ RELIABLE = ("r-eval", "r-autoeval", "r-autoeval-plus")
         ({"budget": 0}, "budget must be at least 1 or None, got 0"),
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"max_unscored": 1.5}, r"max_unscored must be in \[0, 1\], got 1.5"),
-        ({"strategies": 1}, "strategies must be at least 2, for the factors 0 and 1, got 1"),
+        ({"strategies": 1}, r"strategies must be at least 2 \(the factors 0 and 1\), got 1"),
         ({"n_arms": 0}, "n_arms must be at least 1, got 0"),
         ({"n_examples": 0}, "n_examples must be at least 1, got 0"),
     ],

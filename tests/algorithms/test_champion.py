@@ -244,8 +244,8 @@ def test_told_the_same_batches_it_is_the_same_with_a_history():
     ("history", "problem"),
     [
         (np.zeros((3, 9)), r"history must be of shape \(M, 10\), a column for each example, got \(3, 9\)"),
-        (np.full((2, 10), 1.5), r"history must be scores in \[0, 1\], NaN where there is none, got 1.5"),
-        (np.full((2, 10), NAN), "history must be a table with a score in it, got nan"),
+        (np.full((2, 10), 1.5), r"history must be scores in \[0, 1\], or NaN if missing, got 1.5"),
+        (np.full((2, 10), NAN), "history must be a table with at least one score, got nan"),
     ],
 )
 def test_a_history_that_is_none_is_refused(history, problem):

@@ -242,7 +242,7 @@ def test_a_level_that_a_row_raises_which_misses_the_constraint_is_caught(monkeyp
         ({"constraints": np.array([0.0])}, "constraints must be an array of numbers above 0 and at most 1"),
         ({"constraints": np.array([0.5, 1.1])}, "constraints must be an array of numbers above 0"),
         ({"constraints": np.array([[0.5]])}, "constraints must be an array of numbers above 0"),
-        ({"delta": None}, "delta must be given to prove that constraints are met"),
+        ({"delta": None}, "delta must be set if there are constraints"),
         ({"start": "race"}, "start must be 'auto' or 'champion' with constraints"),
         ({"top_m": 2}, "top_m must be 1 with constraints"),
         ({"groups": np.arange(30) % 2}, "groups must be None with constraints"),
@@ -265,5 +265,5 @@ def test_outcomes_of_another_shape_or_range_are_refused_and_nothing_changes():
     with pytest.raises(OutcomeOutOfRange, match=r"arm 1, example 2\) must be in \[0, 1\] or NaN, got 1.5"):
         selector.tell(batch, [[1.0, 1.0], [1.0, 1.5]])
     assert selector.decision() == before
-    with pytest.raises(InvalidParameter, match="constraints must be None where arms are added"):
+    with pytest.raises(InvalidParameter, match="constraints must be None if arms are added"):
         selector.add_arms(1)

@@ -215,18 +215,18 @@ def test_a_fresh_selector_that_is_told_the_same_goes_on_bit_for_bit(weights, ahe
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"groups": np.array([0, 2, 0, 2, 0, 0])}, "none of them left out"),
-        ({"groups": np.array([0, 1])}, "6 whole numbers"),
-        ({"groups": np.array([-1, 1, 0, 0, 0, 0])}, "none of them left out"),
-        ({"group_weights": np.ones(2)}, "given with groups"),
+        ({"groups": np.array([0, 2, 0, 2, 0, 0])}, "each of these at least once"),
+        ({"groups": np.array([0, 1])}, "6 integers"),
+        ({"groups": np.array([-1, 1, 0, 0, 0, 0])}, "each of these at least once"),
+        ({"group_weights": np.ones(2)}, "None without groups"),
         ({"groups": np.arange(6) % 2, "group_weights": np.array([1.0, 0.0])}, "2 finite numbers above 0"),
         ({"groups": np.arange(6) % 2, "group_weights": np.ones(3)}, "2 finite numbers above 0"),
         (
             {"groups": np.arange(6) % 2, "group_weights": np.array([1.0, 1e7])},
-            "none is more than 1000000 times",
+            "at most 1000000 times",
         ),
-        ({"groups": np.arange(6) % 2, "top_m": 2}, "1 where groups are compared"),
-        ({"groups": np.arange(6) % 2, "start": "race"}, "where the least mean of groups counts"),
+        ({"groups": np.arange(6) % 2, "top_m": 2}, "1 if groups are compared"),
+        ({"groups": np.arange(6) % 2, "start": "race"}, "for the least mean of groups"),
     ],
 )
 def test_what_are_no_groups_or_cannot_be_asked_of_them_is_refused(params, message):

@@ -114,8 +114,8 @@ def test_a_dropped_arm_raises_what_is_stated_by_a_part_of_m():
 @pytest.mark.parametrize(
     ("params", "problem"),
     [
-        ({"top_m": 0}, "top_m must be from 1 to 3, fewer than there are candidates, got 0"),
-        ({"top_m": 4}, "top_m must be from 1 to 3, fewer than there are candidates, got 4"),
+        ({"top_m": 0}, "top_m must be from 1 to 3, fewer than the candidates, got 0"),
+        ({"top_m": 4}, "top_m must be from 1 to 3, fewer than the candidates, got 4"),
         (
             {"top_m": 2, "start": "race"},
             "start must be 'auto' or 'champion' with a top_m above 1, got 'race'",

@@ -91,7 +91,7 @@ def test_no_arms_are_added_to_those_whose_costs_were_fixed():
     selector = shares(60, 58, 10).selector(
         "champion", delta=0.1, epsilon=0.1, prefer="cost", costs=np.ones(2)
     )
-    with pytest.raises(InvalidParameter, match="prefer must be 'mean' where arms are added"):
+    with pytest.raises(InvalidParameter, match="prefer must be 'mean' if arms are added"):
         selector.add_arms(1)
 
 
@@ -137,9 +137,9 @@ def test_nothing_cheaper_is_tested_where_so_many_were_dropped_that_nothing_could
 @pytest.mark.parametrize(
     ("params", "told"),
     [
-        ({"delta": None}, "delta must be given to prefer the cheaper"),
-        ({"epsilon": 0.0}, "epsilon must be above 0 to prefer the cheaper"),
-        ({"costs": None}, "costs must be given to prefer the cheaper"),
+        ({"delta": None}, "delta must be set if prefer is 'cost'"),
+        ({"epsilon": 0.0}, "epsilon must be above 0 if prefer is 'cost'"),
+        ({"costs": None}, "costs must be set if prefer is 'cost'"),
         ({"costs": np.array([1.0, 2.0])}, "costs must be 4 finite numbers"),
         ({"costs": np.array([1.0, 2.0, -1.0, 0.0])}, "costs must be 4 finite numbers"),
     ],

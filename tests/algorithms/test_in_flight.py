@@ -17,13 +17,13 @@ DUELS = Batch([[0, 1], [2, 1]], [4, 4])
 def in_flight(*batches):
     made = InFlight()
     for batch in batches:
-        made.asked(batch)
+        made.append(batch)
     return made
 
 
 def tell(made, batch):
     made.check(batch)
-    made.told(batch)
+    made.take_first(batch)
 
 
 def test_batches_are_told_in_the_order_asked():
@@ -35,10 +35,10 @@ def test_batches_are_told_in_the_order_asked():
 
 REFUSED = {
     "later batch": (SECOND, r"pair \(arm 1, example 5\) .* starts with pair \(arm 0, example 3\)"),
-    "part": (Batch([0, 0], [3, 1]), r"pair \(arm 0, example 3\) cannot be told in this batch"),
+    "part": (Batch([0, 0], [3, 1]), r"pair \(arm 0, example 3\) is in flight, but not in this batch"),
     "other order": (Batch([0, 0, 1], [1, 3, 2]), r"pair \(arm 0, example 1\)"),
-    "more than was asked": (Batch([0, 0, 1, 1], [3, 1, 2, 9]), "tell the batches in flight whole"),
-    "two at once": (Batch([0, 0, 1, 1, 1], [3, 1, 2, 5, 6]), "in the order they were proposed"),
+    "more than was asked": (Batch([0, 0, 1, 1], [3, 1, 2, 9]), "tell whole batches"),
+    "two at once": (Batch([0, 0, 1, 1, 1], [3, 1, 2, 5, 6]), "in the order in which they were proposed"),
     "one pair of another": (Batch([2, 1], [0, 6]), r"pair \(arm 1, example 6\)"),
 }
 
@@ -55,7 +55,7 @@ def test_another_order_and_parts_are_refused_and_change_nothing(case):
 
 
 def test_duels_are_named_by_both_arms():
-    with pytest.raises(ToldOutOfOrder, match=r"pair \(arms 2 and 1, example 4\) cannot be told"):
+    with pytest.raises(ToldOutOfOrder, match=r"pair \(arms 2 and 1, example 4\) is in flight"):
         in_flight(DUELS).check(Batch([[2, 1]], [4]))
 
 

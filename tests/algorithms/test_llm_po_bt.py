@@ -226,5 +226,5 @@ def test_parameters_out_of_range_are_refused(params, message):
 
 
 def test_arms_without_features_are_refused():
-    with pytest.raises(InvalidParameter, match="features must be given, a row of numbers for each arm"):
+    with pytest.raises(InvalidParameter, match="features must be an array with a row of numbers"):
         LlmPoBt(BestDuelConfig(n_arms=3, n_examples=2))

@@ -27,7 +27,8 @@ def test_a_true_mean_leaves_missing_scores_out():
 
 
 def test_an_arm_without_scores_has_no_mean():
-    with pytest.raises(InvalidParameter, match=r"^scores must be there for every arm, got 'none for arm 1'$"):
+    message = r"^scores must be present for every arm, got 'no score for arm 1'$"
+    with pytest.raises(InvalidParameter, match=message):
         true_means([[1.0, 0.0], [NAN, NAN]])
 
 

@@ -68,9 +68,9 @@ def test_arms_are_ranked_by_the_ranking_or_else_by_the_estimates():
 
 def test_a_claim_states_an_error_probability_where_it_is_proven_and_only_there():
     assert Claim(kind="proven", delta=0.05, assumptions=("winner-exists",)).delta == 0.05
-    with pytest.raises(InvalidParameter, match="delta must be given where the claim is proven"):
+    with pytest.raises(InvalidParameter, match="delta must be a number for a proven claim"):
         Claim(kind="proven")
-    with pytest.raises(InvalidParameter, match=r"only there, got 0\.05"):
+    with pytest.raises(InvalidParameter, match=r"None for any other, got 0\.05"):
         Claim(kind="heuristic", delta=0.05)
 
 

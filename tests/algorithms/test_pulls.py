@@ -101,9 +101,9 @@ def test_without_delta_all_arms_are_asked_until_nothing_is_left():
         ({"first_pull": -1}, "first_pull must be at least 1 or None, got -1"),
         (
             {"pull": 4, "variant": "paper"},
-            "pull must be left out with variant: paper, which pulls batch_size",
+            "pull must be None if variant is 'paper', which pulls batch_size pairs",
         ),
-        ({"first_pull": 4, "variant": "paper"}, "first_pull must be left out with variant: paper"),
+        ({"first_pull": 4, "variant": "paper"}, "first_pull must be None if variant is 'paper'"),
         ({"variant": "published"}, "variant must be 'mended' or 'paper', got 'published'"),
     ],
 )

@@ -302,7 +302,7 @@ def test_without_exploring_there_are_neither_propensities_nor_an_advantage():
 @pytest.mark.parametrize(
     ("propensities", "message"),
     [
-        (None, "propensities must be given where arms are drawn"),
+        (None, "propensities must be an array, because explore is above 0"),
         ([0.5, 0.01], r"propensities must be at least 0\.05, got 0\.01"),
     ],
 )

@@ -167,7 +167,7 @@ def test_examples_that_do_not_go_with_the_contexts_are_refused():
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("pak-ucb", {}, "dim must be given"),
+        ("pak-ucb", {}, "dim must be set to"),
         ("pak-ucb", {"dim": 3, "kernel": "cubic"}, "'linear' or 'poly3' or 'rbf'"),
         ("pak-ucb", {"dim": 3, "bandwidth": 0.0}, "bandwidth must be positive"),
         ("rff-ucb", {"dim": 3, "kernel": "poly3"}, "kernel must be 'rbf'"),

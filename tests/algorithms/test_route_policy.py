@@ -104,14 +104,14 @@ KERNEL = {"name": "rbf", "gamma": 1.0, "bandwidth": 0.5, "squared_length": 1.0}
 @pytest.mark.parametrize(
     ("arrays", "parameters", "message"),
     [
-        ({"arms": np.array([0, 4])}, {}, "arms must be below 4 and not negative, got 4"),
-        ({"arms": np.array([-1, 0])}, {}, "arms must be below 4 and not negative, got -1"),
+        ({"arms": np.array([0, 4])}, {}, "arms must be from 0 to 3, got 4"),
+        ({"arms": np.array([-1, 0])}, {}, "arms must be from 0 to 3, got -1"),
         ({"contexts": np.eye(3)[:2]}, {}, r"contexts must be of shape \(n, d\)"),
         ({"weights": np.zeros(3)}, {}, r"contexts must be of shape \(n, d\)"),
         ({"weights": np.array([0.0, np.nan])}, {}, "weights must be of shape"),
         ({"usable": np.ones(4)}, {}, "usable must be of shape"),
         ({}, {"n_arms": 3}, "usable must be of shape"),
-        ({}, {"n_arms": True}, "n_arms must be a whole number from 1 on"),
+        ({}, {"n_arms": True}, "n_arms must be an integer of at least 1"),
         ({}, {"dim": "6"}, "dim must be a whole number from 1 on"),
         ({}, {"centre": float("nan")}, "centre must be a finite number"),
         ({}, {"form": ["kernel"]}, "form must be one of"),

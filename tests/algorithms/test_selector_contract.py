@@ -171,7 +171,7 @@ def test_batches_told_in_another_order_or_in_part_are_refused_and_change_nothing
     columns = {name: getattr(first[0], name, None) for name in ("arms", "examples", "contexts")}
     part = replace(first[0], **{name: values[:1] for name, values in columns.items() if values is not None})
     for wrong in (first[1], part):
-        with pytest.raises(ToldOutOfOrder, match="whole and in the order they were proposed"):
+        with pytest.raises(ToldOutOfOrder, match="tell whole batches, in the order in which"):
             selector.tell(wrong, world.outcomes(wrong))
     assert selector.decision() == untouched.decision()
     for batch in first:
@@ -853,7 +853,7 @@ def test_a_removed_arm_is_chosen_no_more_and_its_pending_pairs_cannot_be_told(na
     batch = world.ask(selector, round_rng(0, 0))
     removed = int(batch.arms[0])
     selector.remove_arm(removed)
-    with pytest.raises(ArmRemoved, match=f"arm {removed} was removed; tell the rest"):
+    with pytest.raises(ArmRemoved, match=f"arm {removed} was removed: tell the batch without"):
         selector.tell(batch, world.outcomes(batch))
     rest = batch.arms != removed
     selector.tell(
@@ -870,12 +870,12 @@ def test_a_removed_arm_is_chosen_no_more_and_its_pending_pairs_cannot_be_told(na
 @route
 def test_arms_that_cannot_be_removed_are_named(name):
     selector = RouteWorld(n_arms=2).selector(name)
-    with pytest.raises(NoArmToRemove, match="arm 2 cannot be removed: there are the arms 0 to 1"):
+    with pytest.raises(NoArmToRemove, match="arm 2 cannot be removed: the arms are 0 to 1"):
         selector.remove_arm(2)
     selector.remove_arm(0)
     with pytest.raises(NoArmToRemove, match="it was removed before"):
         selector.remove_arm(0)
-    with pytest.raises(NoArmToRemove, match="it is the last one"):
+    with pytest.raises(NoArmToRemove, match="it is the only arm left"):
         selector.remove_arm(1)
 
 

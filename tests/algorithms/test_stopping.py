@@ -214,7 +214,7 @@ def test_without_intervals_all_else_is_the_same():
 
 
 def test_a_campaign_that_stops_by_intervals_cannot_do_without():
-    with pytest.raises(InvalidParameter, match="intervals must be true for a delta, got False"):
+    with pytest.raises(InvalidParameter, match="intervals must be true if delta is set, got False"):
         BestMeanConfig(n_arms=2, n_examples=N, delta=0.05, intervals=False)
 
 

@@ -133,7 +133,7 @@ def test_halving_goes_on_by_the_schedule_with_which_it_began(folder, monkeypatch
     [
         ("{pull: 0}", "selector: pull must be at least 1 or None, got 0"),
         ("{variant: published}", "selector: variant must be 'mended' or 'paper', got 'published'"),
-        ("{variant: paper, pull: 4}", "selector: pull must be left out with variant: paper"),
+        ("{variant: paper, pull: 4}", "selector: pull must be None if variant is 'paper'"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused_in_a_sentence(folder, params, told):

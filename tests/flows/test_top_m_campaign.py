@@ -64,7 +64,7 @@ def test_more_best_than_there_are_candidates_are_refused_in_a_sentence(tmp_path)
     write_best(tmp_path, top_m=3)
     refused = winnow(tmp_path, "validate", "campaign.yaml")
     assert refused.returncode == 2
-    assert "top_m must be from 1 to 2, fewer than there are candidates, got 3" in one_message(refused)
+    assert "top_m must be from 1 to 2, fewer than the candidates, got 3" in one_message(refused)
 
 
 def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path):

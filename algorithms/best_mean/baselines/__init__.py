@@ -1,1 +1,1 @@
-"""Baseline selectors for the best mean: those of the papers, and sequential halving."""
+"""Baseline selectors for the best mean: the papers', and sequential halving."""

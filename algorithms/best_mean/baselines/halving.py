@@ -1,10 +1,11 @@
-"""Sequential halving and successive rejects on shared examples, until the budget is spent.
+"""Sequential halving and successive rejects on shared examples.
 
-Successive Rejects with A arms left, t common examples each, and a budget of B more pairs: with j arms left,
-the worst one is rejected after m_j = max(t, 1, min(n, ceil(c / j))) examples each, j = A, ..., 2. c is the
-largest integer whose cost, the sum over j of j (m_j - m_{j+1}) with m_{A+1} = t, is at most B. Published is
-c = (T - K) / (1/2 + 1/2 + ... + 1/K) for K arms and T pairs, which can leave some of the budget, or exceed
-the n examples; where m_j is capped at n, the pairs saved go to the other phases, as in the authors' program.
+Both spend the whole budget. Successive Rejects with A arms left, t common examples each, and a budget of B
+more pairs: with j arms left, the worst arm is rejected after m_j = max(t, 1, min(n, ceil(c / j))) examples
+each, for j = A, ..., 2. c is the largest integer whose cost, the sum over j of j (m_j - m_{j+1}) with m_{A+1}
+= t, is at most B. The published value is c = (T - K) / (1/2 + 1/2 + ... + 1/K) for K arms and T pairs, which
+can leave some of the budget unspent, or exceed the n examples. If m_j is capped at n, the saved pairs go to
+the other phases, as in the authors' program.
 """
 
 from typing import Literal
@@ -19,7 +20,7 @@ from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 Schedule = Literal["halving", "rejects"]
-"""Action of `Halving` at the end of a phase: it keeps the better half, or rejects the worst arm."""
+"""End of a phase in `Halving`: keep the better half, or reject the worst arm."""
 
 
 def rejection_target(n_arms: int, told: int, n_examples: int, left: int) -> int:
@@ -29,9 +30,9 @@ def rejection_target(n_arms: int, told: int, n_examples: int, left: int) -> int:
         n_arms: A, at least 2.
         told: t, the number of common examples already observed for each arm.
         n_examples: n.
-        left: B, pairs that can still be proposed.
+        left: B, number of pairs that can still be proposed.
     """
-    low, high = 0, n_arms * n_examples  # the cost of the first is affordable, that of the second is not
+    low, high = 0, n_arms * n_examples  # bisection: the cost of `low` is affordable, that of `high` is not
     if _cost(high, n_arms, told, n_examples) <= left:
         return n_examples
     while high - low > 1:
@@ -46,9 +47,9 @@ def rejection_target(n_arms: int, told: int, n_examples: int, left: int) -> int:
 def schedule_for(n_arms: int, n_examples: int, budget: int | None) -> Schedule:
     """Schedule with the lower error rate for a budget.
 
-    "rejects" is chosen if the budget completes the rows of the last two arms. With a smaller budget, halving
-    spends more on the last arms and finds the best arm more often. With a larger one, halving has too few
-    phases. docs/selectors.md has the measurements.
+    "rejects" is chosen if the budget suffices to complete the rows of the last two arms, or is unlimited.
+    With a smaller budget, halving spends more on the last arms and finds the best arm more often. With a
+    larger one, halving has too few phases. docs/selectors.md has the measurements.
     """
     needed = _cost(2 * n_examples - 1, n_arms, 0, n_examples)
     return "rejects" if budget is None or budget >= needed else "halving"
@@ -74,10 +75,11 @@ class Halving(StoppedSelector):
     heuristic unless the scores or the intervals happen to prove more. Arms that survive longer rank higher,
     whatever their means.
 
-    Halving: with A arms left, the remaining budget is divided by the remaining halvings, ceil(log2 A), and by
-    A: this many common examples are proposed, at least one. Then the ceil(A / 2) arms with the highest means
-    survive; of equal ones, those listed first. Rejects: the arm with the lowest mean is rejected, of equal
-    ones that listed last, after as many examples as `rejection_target` says.
+    "halving": with A arms left, the remaining budget is divided by the number of remaining halvings,
+    ceil(log2 A), and by A. This many common examples are proposed, at least one. Then the ceil(A / 2) arms
+    with the highest means survive; among equal means, those listed first. "rejects": after the number of
+    examples that `rejection_target` returns, the arm with the lowest mean is rejected; among equal means, the
+    one listed last.
 
     A batch has as many whole examples as fit in `batch_size`, at least one, as in `FilledSubset`. With
     several batches in flight, a phase can use more examples than planned. The budget that remains after the
@@ -86,8 +88,8 @@ class Halving(StoppedSelector):
 
     Args:
         config: The problem and the common parameters.
-        schedule: "halving", "rejects", or "auto": the one of `schedule_for`. A campaign keeps the schedule
-            with which it began.
+        schedule: "halving", "rejects", or "auto" for the choice of `schedule_for`. A campaign keeps the
+            schedule with which it began.
 
     Source: Karnin, Koren & Somekh (2013), "Almost Optimal Exploration in Multi-Armed Bandits", ICML,
     Algorithm 1 (Sequential Halving). Departures: examples are shared and drawn without replacement; means use
@@ -102,7 +104,7 @@ class Halving(StoppedSelector):
         self.schedule: Schedule = (
             schedule_for(config.n_arms, config.n_examples, config.budget) if schedule == "auto" else schedule
         )
-        """The schedule, resolved."""
+        """The schedule, with "auto" resolved."""
         self._matrix = ScoreMatrix(config)
         self._stopping = Stopping(config, self._matrix, "mended")
         self._survived = np.zeros(config.n_arms, dtype=np.int64)  # (K,) phases survived
@@ -110,17 +112,21 @@ class Halving(StoppedSelector):
         self._target = self._next_target()  # examples per arm at the end of this phase
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose common examples of all remaining arms, or free pairs of the arms that survived longest."""
+        """Propose common examples of all remaining arms.
+
+        Once fewer than two arms remain, or these have no free pair: free pairs of the arms that survived
+        longest.
+        """
         matrix, room = self._matrix, self._stopping.room(self._batch_size)
         if room == 0:
             return EMPTY_BATCH
         is_in = self._is_in
-        # Arms that the budget excludes from the last example are chosen before it is drawn; see
+        # If the budget excludes arms from the last example, choose them before the example is drawn; see
         # `FilledSubset`.
         most = self._stopping.room(max(self._batch_size, matrix.n_arms))
         arms = np.flatnonzero(is_in & (matrix.free_of_arm > 0))[:most]
         if is_in.sum() < 2 or arms.size == 0:
-            return matrix.ask_uniformly(room, rng, self._went_on_longest)
+            return matrix.ask_uniformly(room, rng, self._longest_survivors)
         examples = matrix.open_examples(arms)
         asked = int((matrix.told + matrix.pending)[is_in].min())
         planned = self._target - asked if asked < self._target else examples.size
@@ -130,13 +136,13 @@ class Halving(StoppedSelector):
         return matrix.ask(arms[members], chosen[places])
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
+        """Observe scores in [0, 1], NaN if unscored."""
         super().tell(batch, outcomes)
         while (is_in := self._is_in).sum() > 1 and self._matrix.told[is_in].min() >= self._target:
             self._end_phase(is_in)
 
     def _ranking(self) -> FloatArray:
-        """Rank arms by the number of phases survived, and within equal numbers by mean; shape (K,)."""
+        """Number of phases that each arm survived, plus its mean, shape (K,)."""
         return np.asarray(self._survived + self._matrix.means)
 
     @property
@@ -145,7 +151,7 @@ class Halving(StoppedSelector):
         return np.asarray(self._stopping.in_question & (self._survived == self._phases))
 
     @property
-    def _went_on_longest(self) -> BoolArray:
+    def _longest_survivors(self) -> BoolArray:
         """Mask of the arms with free pairs that survived most phases, shape (K,)."""
         has_free = self._stopping.in_question & (self._matrix.free_of_arm > 0)
         longest = self._survived.max(initial=0, where=has_free)

@@ -1,4 +1,4 @@
-"""Row Mean Imputation: random pairs, arms ranked by the mean of their observed scores."""
+"""Row Mean Imputation: random pairs, arms ranked by their mean observed score."""
 
 import numpy as np
 
@@ -15,8 +15,8 @@ class RowMean(StoppedSelector):
 
     Args:
         config: The problem and the common parameters.
-        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
-            published.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" proposes and
+            stops as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 3 (Row Mean Imputation).
     """
@@ -27,6 +27,6 @@ class RowMean(StoppedSelector):
         self._stopping = Stopping(config, self._matrix, variant)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch over all arms, grouped by arm."""
+        """Propose a batch of random pairs, grouped by arm."""
         room = self._stopping.room(self._batch_size)
         return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)

@@ -1,4 +1,7 @@
-"""Baselines that do not adapt: a smaller benchmark, and random pairs completed by low-rank factorisations."""
+"""Baselines that do not adapt.
+
+A smaller benchmark, and random pairs completed by low-rank models.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,15 +17,15 @@ from winnow.algorithms.state.arrays import FloatArray
 class FilledSubset(StoppedSelector):
     """Propose all arms on the same random examples: the baseline that evaluates a smaller benchmark.
 
-    A batch has as many whole examples as fit in `batch_size`, at least one: it is larger than `batch_size` if
-    there are more arms than that. Only the budget can leave an example incomplete.
+    A batch has as many whole examples as fit in `batch_size`, at least one. It is larger than `batch_size` if
+    there are more than `batch_size` arms. Only the budget can leave an example incomplete.
 
     With variant "mended" and `delta`, eliminated arms get no further examples.
 
     Args:
         config: The problem and the common parameters.
-        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
-            published.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" proposes and
+            stops as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 4 (Filled Subset).
     """
@@ -33,10 +36,11 @@ class FilledSubset(StoppedSelector):
         self._stopping = Stopping(config, self._matrix, variant)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose all free pairs of one example or several, grouped by example."""
+        """Propose all free pairs of one or more examples, grouped by example."""
         matrix, room = self._matrix, self._stopping.room(max(self._batch_size, self._matrix.n_arms))
-        # Arms that the budget excludes from the last example are chosen before it is drawn. Otherwise an arm
-        # would get it only if earlier arms do not, and its examples would not be uniform draws.
+        # If the budget excludes arms from the last example, choose them before the example is drawn.
+        # Otherwise an arm would get it only if earlier arms have no free pair on it, and the arm's examples
+        # would not be uniform draws.
         arms = np.flatnonzero(self._stopping.worth_asking & (matrix.free_of_arm > 0))[:room]
         if arms.size == 0:
             return EMPTY_BATCH
@@ -48,10 +52,10 @@ class FilledSubset(StoppedSelector):
 
 
 class Lrf(StoppedSelector):
-    """Propose pairs drawn uniformly from all free ones, and predict the rest: completion without adaptation.
+    """Propose pairs drawn uniformly from all free pairs, and predict the rest: completion without adaptation.
 
-    The paper's listing draws distinct arms and distinct examples in every batch, so that a batch has at most
-    one pair of each; its text specifies random pairs, which this follows.
+    The paper's listing draws distinct arms and distinct examples in every batch, so that a batch contains
+    each arm and each example at most once. Its text specifies random pairs, which this class proposes.
 
     Args:
         config: The problem and the common parameters.
@@ -60,8 +64,8 @@ class Lrf(StoppedSelector):
         ridge: Penalty on the factors, positive.
         sweeps: Number of improvements of each factorisation, at least 1.
         drop: Share of the scores that each factorisation omits, in [0, 1).
-        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
-            published.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" proposes and
+            stops as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 5 (LRF).
     """
@@ -84,12 +88,12 @@ class Lrf(StoppedSelector):
         self._completion = Completion(self._matrix, als)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch over all arms, grouped by arm."""
+        """Propose a batch of random pairs, grouped by arm."""
         room = self._stopping.room(self._batch_size)
         return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN if unscored."""
+        """Observe scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         self._completion.tell(batch, scores)
         self._stopping.tell(batch, scores)

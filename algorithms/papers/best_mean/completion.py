@@ -1,11 +1,12 @@
-"""The score matrix with its unobserved pairs predicted by an ensemble of low-rank factorisations.
+"""The score matrix, with predictions for the unobserved pairs.
 
-The factorisations are fitted by alternating least squares.
+An ensemble of low-rank factorisations predicts them. The factorisations are fitted by alternating least
+squares.
 
-Letters: K rows, n columns, M members, r the rank; member k has row factors u_i and column factors v_j in R^r
+Letters: K rows, n columns, M members, r the rank. Member k has row factors u_i and column factors v_j in R^r
 and minimises sum over its entries of (u_i . v_j - S_ij)^2 + ridge (|U|^2 + |V|^2). Its entries are the
-observed ones except a random share, dropped independently by every member: the members disagree on an entry
-that depends on few observations.
+observed ones except a random share, which every member drops independently. So the members disagree on an
+entry whose prediction depends on few observations.
 
 With V fixed, u_i = (sum_j v_j v_j^T + ridge I)^{-1} sum_j S_ij v_j over the entries of row i. Summed over all
 observed entries, this is one matrix product for the whole ensemble; the dropped entries of each member are
@@ -26,7 +27,7 @@ from winnow.algorithms.errors import InvalidParameter, check_parameters
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
-LEAST_RATE = 1e-300  # of drops; with a smaller one the gaps between them would overflow
+LEAST_RATE = 1e-300  # smallest rate of drops: with a smaller rate, the gaps between drops would overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +40,10 @@ class Ensemble:
     """Shape (M, r, n)."""
 
     def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and standard deviation (divisor M) of the members' matrices, both of shape (K, n)."""
+        """Mean and standard deviation of the members' matrices, shape (K, n) each.
+
+        The divisor is M.
+        """
         members = len(self.rows)
         mean = _flat(self.rows).T @ _flat(self.columns) / members
         # (sum_a u_a v_a)^2 = sum_{a, b} (u_a u_b)(v_a v_b), so no member's matrix is materialised.
@@ -49,16 +53,18 @@ class Ensemble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleAls:
-    """Settings of an ensemble's fit; the defaults are those of the paper and its published package.
+    """Settings of an ensemble's fit.
 
-    Every fit starts afresh, so it is a function of the observations and not of earlier fits. The first
-    component of every row starts at 1, whereas the paper's package draws from a normal distribution: with
-    scores in [0, 1], members that start with mixed signs end in worse optima (on AlpacaEval 2, 5% observed,
-    the completed means are off by 0.12 after ten sweeps and after a hundred, against 0.06 from ones).
+    The defaults are those of the paper and its published package. Every fit starts from scratch, so it
+    depends on the observations and not on earlier fits. The first component of every row starts at 1, whereas
+    the paper's package draws it from a normal distribution. With scores in [0, 1], members that start with
+    mixed signs end in worse optima: on AlpacaEval 2, with 5% observed, the completed means are off by 0.12
+    after ten sweeps and also after a hundred, compared with 0.06 if they start at 1.
 
     Factors are float64. Float32 would save a quarter of the time, but a matrix product rounds differently
-    with another number of threads, which changes the deviations in their 7th digit and can swap two examples
-    that nearly tie, so a campaign resumed on another machine could diverge. In float64 it is the 14th digit.
+    with another number of threads. In float32 this changes the deviations in their 7th digit and can swap two
+    examples that nearly tie, so a campaign resumed on another machine could diverge. In float64 it is the
+    14th digit.
 
     Raises:
         InvalidParameter: If a value is out of range.
@@ -71,7 +77,7 @@ class EnsembleAls:
     ridge: float = 0.1
     """Weight of the penalty, positive and finite."""
     sweeps: int = 10
-    """Number of times that both sides are solved, at least 1."""
+    """Number of times that the factors of both sides are solved for, at least 1."""
     drop: float = 0.05
     """Share of the observed entries that a member drops, in [0, 1)."""
 
@@ -89,7 +95,7 @@ class EnsembleAls:
 
         Args:
             scores: Shape (K, n), finite; 0 if not observed.
-            observed: Shape (K, n).
+            observed: Shape (K, n), whether each entry is observed.
             rng: Draws the dropped entries, and the starts of all components after the first.
         """
         counted = observed.astype(np.float64)
@@ -109,7 +115,10 @@ class EnsembleAls:
         dropped_scores: sparse.csr_array | sparse.csc_array,
         dropped: sparse.csr_array | sparse.csc_array,
     ) -> FloatArray:
-        """Solve for the columns' factors, shape (M, r, n), given those of the rows, shape (M, r, K)."""
+        """Optimal column factors for fixed row factors.
+
+        Shapes (M, r, n) and (M, r, K).
+        """
         moments = _sums(fixed, scores, dropped_scores)  # (M, r, n)
         grams = _sums(_products(fixed), counted, dropped)  # (M, r r, n)
         if self.rank == 1:
@@ -128,14 +137,16 @@ def _products(factors: FloatArray) -> FloatArray:
 
 
 def _flat(factors: FloatArray) -> FloatArray:
-    """Stack all members' components, shape (M r, K)."""
+    """Components of all members stacked, shape (M r, K)."""
     return factors.reshape(-1, factors.shape[-1])
 
 
 def _sums(
     values: FloatArray, weights: FloatArray, dropped: sparse.csr_array | sparse.csc_array
 ) -> FloatArray:
-    """Weighted sums of each member's row values over the entries of each column that it kept.
+    """Weighted sums of row values over each column's entries, by member.
+
+    A member counts only the entries that it kept.
 
     Args:
         values: Shape (M, q, K).
@@ -155,7 +166,9 @@ def _sums(
 def dropped_entries(
     scores: FloatArray, observed: BoolArray, members: int, share: float, rng: np.random.Generator
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Draw the entries that every member drops: their scores, and ones in their positions.
+    """Draw the entries that every member drops.
+
+    Returns their scores, and ones in their positions.
 
     Returns:
         Two block-diagonal matrices of shape (M K, M n), one block per member.
@@ -177,7 +190,10 @@ def dropped_entries(
 
 
 def _bernoulli(size: int, share: float, rng: np.random.Generator) -> IntArray:
-    """Positions below `size`, in order, of independent successes with probability `share`."""
+    """Positions below `size`, ascending, of independent random successes.
+
+    Each has probability `share`.
+    """
     if share == 0.0 or size == 0:
         return np.empty(0, dtype=np.int64)
     expected = size * share
@@ -190,17 +206,17 @@ def _bernoulli(size: int, share: float, rng: np.random.Generator) -> IntArray:
     return inside
 
 
-FIT_SEED = 0x5C0E5  # for the entries that fits drop, together with the number of observed pairs
+FIT_SEED = 0x5C0E5  # seeds the dropped entries of a fit, together with the number of observed pairs
 
 
 class Completion:
-    """Observed scores, with predictions for the rest.
+    """Observed scores, with predictions for the unobserved pairs.
 
-    Nothing is predicted during the warm-up, until the share `warm_up` of all K n pairs was observed.
-    Afterwards, the ensemble is fitted when it is next read, and only then: the fit is a function of the
-    observed scores, so reading it in between, or resuming, changes nothing.
+    Nothing is predicted during the warm-up, until the share `warm_up` of all K n pairs was observed. After
+    that, the ensemble is fitted only when a prediction is read. The fit depends only on the observed scores,
+    so reading predictions in between, or resuming, changes nothing.
 
-    Unscored pairs are unknown to the fit, and no mean includes them, because they stay unknown.
+    Unscored pairs are left out of the fit and of every mean, because they stay unknown.
     """
 
     def __init__(self, matrix: ScoreMatrix, als: EnsembleAls, warm_up: float = 0.0) -> None:
@@ -231,14 +247,14 @@ class Completion:
 
     @property
     def warm_up_left(self) -> int:
-        """Number of pairs of the warm-up not proposed yet."""
+        """Number of pairs of the warm-up that were not proposed yet."""
         return max(0, self._warm_up - int(self._matrix.told.sum() + self._matrix.pending.sum()))
 
     @property
     def means(self) -> FloatArray:
         """Mean of each row, predictions included, shape (K,); NaN if the arm has no score.
 
-        During the warm-up it is the mean of the scores.
+        During the warm-up, the mean of the scores.
         """
         if not self.is_warm:
             return self._matrix.means

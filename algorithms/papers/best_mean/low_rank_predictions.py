@@ -1,4 +1,7 @@
-"""Predicted scores of all pairs, by a low-rank model fitted to the observations and to earlier tables."""
+"""Predicted scores of all pairs, by a low-rank model.
+
+The model is fitted to the observations and to earlier tables.
+"""
 
 from dataclasses import dataclass
 
@@ -13,7 +16,7 @@ from winnow.algorithms.low_rank.history import History, example_factors, model_f
 from winnow.algorithms.low_rank.joint_fit import leading_factors, weight_of_ridge
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-SWEEPS = 10  # enough, because the next fit follows soon and starts from this one
+SWEEPS = 10  # suffices, because the next fit follows soon and starts from this one
 
 
 def fit_observations(
@@ -32,7 +35,7 @@ def fit_observations(
         scores: Shape (M, n); the stored entries, including zeros, are the observed ones.
         rank: r, at most min(M, n).
         ridge_weight: w, positive.
-        start: Initial U and V; by default the leading singular vectors.
+        start: Initial U and V; None to start from the leading singular vectors.
 
     Returns:
         U of shape (M, r) and V of shape (n, r), in the precision of the scores.
@@ -53,7 +56,7 @@ def fit_observations(
 def _newton_step(
     model: FactorModel, scores: csr_array, moving: Floats, frozen: Floats, weight: float
 ) -> Floats:
-    """Take a Newton step of all rows at once, none of which increases the loss."""
+    """Newton step of all rows at once; no row's step increases the loss."""
     rank = frozen.shape[1]
     rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
     regressors = frozen[scores.indices]  # (observed, r)
@@ -78,20 +81,20 @@ def _newton_step(
 
 @dataclass(slots=True)
 class ArmPredictions:
-    """Predictions with their running sums; letters as in `one_step`.
+    """Predictions for an arm, with their running sums.
 
-    Single precision is enough for the predictions: any prediction leaves an estimate unbiased, and the sums
-    are those of exactly the stored numbers.
+    Letters as in `prediction_means`. Single precision suffices for the predictions: any prediction leaves an
+    estimate unbiased, and the sums are those of exactly the stored numbers.
     """
 
     scores: Floats
     """S^, shape (n,), in [0, 1]."""
     left: int
-    """|U|."""
+    """|U|, the number of unobserved examples."""
     total: float
-    """F."""
+    """F, the sum of S^ over U."""
     squares: float
-    """Phi."""
+    """Phi, the sum of squares of S^ over U."""
     least: float
     """Lower bound of S^ over U."""
     most: float
@@ -99,7 +102,12 @@ class ArmPredictions:
 
     @classmethod
     def untold(cls, scores: Floats, told: IntArray) -> "ArmPredictions":
-        """Sum predictions, shape (n,), over all examples except the observed ones, shape (|O|,)."""
+        """Create the sums of predictions over all unobserved examples.
+
+        Args:
+            scores: Shape (n,), predictions of all examples.
+            told: Shape (|O|,), the observed examples.
+        """
         rest = np.delete(scores, told).astype(np.float64)
         least, most = (float(rest.min()), float(rest.max())) if rest.size else (0.0, 0.0)
         return cls(scores, rest.size, float(rest.sum()), float((rest * rest).sum()), least, most)
@@ -116,29 +124,31 @@ class ArmPredictions:
         return PredictedDraws(values, means, self.least, self.most)
 
     def remove(self, examples: IntArray) -> None:
-        """Remove a pull from U and from the sums in O(B), where summing again would cost O(n)."""
+        """Remove a pull from U and from the sums, in O(B); summing again would cost O(n)."""
         values = self.of(examples)
         self.left -= len(examples)
         self.total -= float(values.sum())
         self.squares -= float(values @ values)
 
 
-RANK_WITH_HISTORY, RANK_WITHOUT_HISTORY = 64, 4  # few scores can distinguish only a few kinds of examples
+RANK_WITH_HISTORY, RANK_WITHOUT_HISTORY = 64, 4  # few scores distinguish only a few kinds of examples
 RIDGE_OF_ROWS = 1.0  # the factors from a history are scaled for this value
 BLOCK = 1 << 20  # predictions computed together when all are needed
-GROWTH = 1.25  # of the scores in a fit, before it is repeated
+GROWTH = 1.25  # factor by which the scores of a fit must grow before the fit is repeated
 
 
 class LowRankPredictions:
-    """Low-rank model of the arms, fitted once every arm has an observation, then every tau rounds.
+    """Low-rank model of the arms, refitted every tau rounds.
 
-    With a history the factors of the examples are those fitted to it, and fixed; the factors of the arms are
-    refitted. Without one, both are fitted to the observations. A fit starts from the previous one. There are
-    no predictions before the first fit.
+    The first fit is made once every arm has an observation. With a history the factors of the examples are
+    those fitted to the history, and fixed; the factors of the arms are refitted. Without a history, both are
+    fitted to the observations. A fit starts from the previous one. There are no predictions before the first
+    fit.
 
-    Only a part whose scores have grown by a quarter since its last fit is refitted: an arm with a history,
-    all scores together without. So all fits of a campaign together cost a few times the last one, in
-    proportion to the scores, where refitting everything every tau rounds costs their square.
+    A part is refitted only if its scores have grown by a quarter since its last fit. With a history, each arm
+    is a part; without one, all scores together are one part. So all fits of a campaign together cost a few
+    times the last fit, in proportion to the number of scores. Refitting everything every tau rounds would
+    cost its square.
     """
 
     def __init__(
@@ -179,7 +189,13 @@ class LowRankPredictions:
             self._all_binary &= bool(((scores == 0.0) | (scores == 1.0))[is_scored].all())
 
     def end_round(self, every_arm_told: bool) -> bool:
-        """Count an observed round, and fit if it is due; return whether predictions are new."""
+        """Count an observed round, and fit if a fit is due.
+
+        Return whether predictions have changed.
+
+        Args:
+            every_arm_told: Whether every active arm has an observation.
+        """
         self._rounds += 1
         is_due = every_arm_told if self._factors is None else self._rounds >= self._tau
         if not is_due:
@@ -188,22 +204,26 @@ class LowRankPredictions:
         return self._fit_both() if self._history is None else self._fit_arms(self._history)
 
     def of_arm(self, arm: int) -> ArmPredictions | None:
-        """Predictions of an arm, with their sums over its unobserved examples; None before the first fit.
+        """Predictions of an arm, with their sums over its unobserved examples.
 
-        When examples of the arm are observed, the caller must remove them from it.
+        None before the first fit. When examples of the arm are observed, the caller must remove them from the
+        returned object.
         """
         if self._factors is None:
             return None
         if arm not in self._arms:
             u, v = self._factors
             told = np.concatenate([*self._told[arm], np.empty(0, dtype=np.int64)])
-            # A product this small is faster without BLAS threads, which einsum does not use.
+            # Such a small product is faster without BLAS threads, and einsum uses none.
             predicted = self._model.predict(np.einsum("nr,r->n", v, u[arm]))
             self._arms[arm] = ArmPredictions.untold(predicted, told)
         return self._arms[arm]
 
     def sums_of_untold(self) -> FloatArray:
-        """Sums of predictions over each arm's unobserved examples, shape (K,); NaN before the first fit."""
+        """Sums of predictions over each arm's unobserved examples, shape (K,).
+
+        NaN before the first fit.
+        """
         if self._factors is None:
             return np.full(self._n_arms, np.nan)
         u, v = self._factors
@@ -217,19 +237,19 @@ class LowRankPredictions:
         return sums
 
     def of_pairs(self, arm: int, examples: IntArray) -> FloatArray:
-        """Predictions of some pairs of an arm, shape (B,); requires a fit."""
+        """Predictions of some pairs of an arm, shape (B,). Requires a fit."""
         assert self._factors is not None
         u, v = self._factors
         return self._model.predict(v[examples] @ u[arm]).astype(np.float64)
 
     def _rows(self, arms: IntArray) -> list[Row]:
-        """Scored examples of some arms."""
+        """Scored examples of some arms, with their scores."""
         nothing = (np.empty(0, dtype=np.int64), np.empty(0))
         rows = [list(zip(nothing, *self._scored[arm], strict=True)) for arm in arms]
         return [(np.concatenate(examples), np.concatenate(scores)) for examples, scores in rows]
 
     def _fit_arms(self, history: History) -> bool:
-        """Fit the arms with enough new scores; return whether there are any."""
+        """Fit the arms with enough new scores; return whether any arm was fitted."""
         arms = np.flatnonzero((self._counts > 0) & (self._counts >= GROWTH * self._fitted))
         if arms.size == 0:
             return False
@@ -244,7 +264,10 @@ class LowRankPredictions:
         return True
 
     def _fit_both(self) -> bool:
-        """Refit both sides if there are enough new scores; return whether there are."""
+        """Refit arms and examples if there are enough new scores.
+
+        Return whether a fit was made.
+        """
         n_scores = int(self._counts.sum())
         if n_scores == 0 or n_scores < GROWTH * self._fitted.sum():
             return False

@@ -1,16 +1,16 @@
-"""Estimates of the arms' means that predictions make less variable and never bias: difference and one-step.
+"""Estimates of the arms' means that predictions make less variable but never bias.
 
 **Difference.** Letters as in `prediction_powered`. Before the t-th draw of an arm, S_{t-1} is the sum of the
-observed scores, u_t the number of examples left and sbar_t the mean of their predicted scores s; w_t is a
+observed scores, u_t the number of examples left, and sbar_t the mean of their predicted scores s; w_t is a
 weight in [0, 1]. Then
 
     theta_t = (S_{t-1} + u_t (x_t - w_t (s_t - sbar_t))) / n
 
 has the mean of the arm as its expectation given the past, for any predictions and weight that are fixed by
 the past, because the draw is uniform. So has any average of thetas whose weights depend only on t. Given the
-past the deviation of theta_t is proportional to u_t, and two thetas are uncorrelated, so the best weights are
-1 / u_t^2. Without predictions this is as accurate as the plain mean of the draws; the equal weights of
-the one-step estimate are not, because errors of the first draws persist in them.
+past, the deviation of theta_t is proportional to u_t, and two thetas are uncorrelated, so the best weights
+are 1 / u_t^2. Without predictions this is as accurate as the plain mean of the draws. The equal weights of
+the one-step estimate are less accurate, because errors of the first draws persist in them.
 
 w_t is Cov(x, s) / Var(s) in the earlier draws, which minimises the variance of x - w s: uninformative
 predictions get a weight near 0.
@@ -18,18 +18,18 @@ predictions get a weight near 0.
 Source for the weight w: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via
 Low-Rank Factorization", Lemma 2.
 
-**One-step.** Letters as in Tolochinsky et al. (2026): n examples; of one arm, O those observed before a pull,
-U the rest, B the size of the pull, pi = B/|U|; S the scores, S^ the predicted ones, lambda the control
-weight; F the sum of S^ over U, Phi that of S^ squared, Z = sum over the pull of (S - lambda S^)/pi, Zbar its
-mean over past pulls.
+**One-step.** Letters as in Tolochinsky et al. (2026): n examples. For one arm, O is the set of examples
+observed before a pull, U the rest, B the size of the pull, pi = B/|U|. S are the scores, S^ the predicted
+scores, lambda the control weight; F is the sum of S^ over U, Phi the sum of S^ squared over U, Z the sum over
+the pull of (S - lambda S^)/pi, and Zbar the mean of Z over past pulls.
 
     theta = (sum over O of S + lambda F + Z) / n            one step
     mu    = mean of theta over the arm's pulls              ranks the arms
 
 For any lambda and S^ that are fixed by the past, E[theta | past] is the arm's mean (Lemma 1), if the pull is
 a uniform draw from U. So the weight and the predictions used for a pull are those from before its scores were
-observed. With several batches in flight the past is the observations: pending batches are themselves uniform
-draws that nothing depended on.
+observed. With several batches in flight, the past consists of the observations: pending batches are uniform
+draws on which nothing depended.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class DifferenceMeans:
-    """Running difference estimates of all arms.
+    """Running difference estimates of the means of all arms.
 
     An unscored pair leaves the population, as in `OneStepMeans`. Once an arm is fully observed, its estimate
     is its known mean.
@@ -73,13 +73,13 @@ class DifferenceMeans:
     def pull(
         self, arm: int, examples: IntArray, scores: FloatArray, predicted: ArmPredictions | None
     ) -> None:
-        """Absorb a pull, drawn uniformly from the arm's unobserved examples.
+        """Update an arm with a pull, drawn uniformly from its unobserved examples.
 
         Args:
             arm: The arm.
-            examples: Shape (B,), in the order they were drawn.
+            examples: Shape (B,), in the order of the draws.
             scores: Shape (B,), in [0, 1], NaN if unscored.
-            predicted: Predictions from before the pull, which is then removed from them; None without
+            predicted: Predictions from before the pull, from which the pull is then removed; None without
                 predictions.
         """
         controls = np.zeros(len(scores))  # (B,)
@@ -114,10 +114,10 @@ class DifferenceMeans:
 
 
 def control_weight(predicted: ArmPredictions, size: int, mean_residual: float) -> float:
-    """Compute the control weight lambda for a pull, from the past only.
+    """Control weight lambda for a pull, from the past only.
 
-    1 - lambda minimises a proxy of E[(Z - Zbar)^2], in which the predictions stand in for the unknown scores:
-    (1 - lambda)^2 D - 2 (1 - lambda) F Zbar, with D the variance of a sum of B predictions drawn from U and
+    1 - lambda minimises a proxy of E[(Z - Zbar)^2] in which the predictions replace the unknown scores:
+    (1 - lambda)^2 D - 2 (1 - lambda) F Zbar. D is the variance of a sum of B predictions drawn from U and
     divided by pi, plus F^2.
 
     Args:
@@ -126,10 +126,10 @@ def control_weight(predicted: ArmPredictions, size: int, mean_residual: float) -
         mean_residual: Zbar, NaN before the first pull.
 
     Returns:
-        clip(1 - F Zbar / D, 0, 1), and 1 without Zbar.
+        clip(1 - F Zbar / D, 0, 1); 1 if Zbar is NaN.
 
     Source: Tolochinsky et al. (2026), Step 3 and Appendix A.5, where B = 1 and D = |U| Phi. Departure: for B
-    > 1 the paper keeps that D, which overstates the variance of a batch; ours takes the finite-population
+    > 1 the paper keeps that D, which overstates the variance of a batch. D here uses the finite-population
     variance of a mean of B, and equals |U| Phi at B = 1.
     """
     left, total = predicted.left, predicted.total
@@ -144,11 +144,11 @@ def control_weight(predicted: ArmPredictions, size: int, mean_residual: float) -
 
 
 class OneStepMeans:
-    """Running one-step estimates of all arms.
+    """Running one-step estimates of the means of all arms.
 
     An unscored pair leaves the population: it counts neither in O, nor in n, nor in the divisor B. If pairs
-    go unscored independently of their scores and predictions, this causes no bias. Without unscored pairs the
-    formulas above hold unchanged.
+    are unscored independently of their scores and predictions, this causes no bias. Without unscored pairs
+    the formulas of this module hold unchanged.
     """
 
     def __init__(self, n_arms: int, n_examples: int) -> None:
@@ -166,7 +166,7 @@ class OneStepMeans:
         """mu, shape (K,); NaN before an arm's first score.
 
         Departure: once an arm is fully observed, its estimate is its known mean. The mean of the one-step
-        estimates is unbiased, but stays uncertain even then.
+        estimates is unbiased, but does not equal the known mean even then.
         """
         estimates = np.full(len(self._told), np.nan)
         np.divide(self._step_sums, self._steps, out=estimates, where=self._steps > 0)
@@ -184,17 +184,17 @@ class OneStepMeans:
     def pull(
         self, arm: int, examples: IntArray, scores: FloatArray, predicted: ArmPredictions | None
     ) -> float:
-        """Absorb a pull, drawn uniformly from the arm's unobserved examples.
+        """Update an arm with a pull, drawn uniformly from its unobserved examples.
 
         Args:
             arm: The arm.
             examples: Shape (B,).
             scores: Shape (B,), in [0, 1], NaN if unscored.
-            predicted: Predictions from before the pull, which is then removed from them; None without
+            predicted: Predictions from before the pull, from which the pull is then removed; None without
                 predictions.
 
         Returns:
-            theta, NaN if nothing was scored.
+            theta; NaN if no pair was scored.
         """
         is_scored = ~np.isnan(scores)
         step = self._step(arm, examples, scores, is_scored, predicted) if is_scored.any() else np.nan

@@ -1,4 +1,7 @@
-"""UCB-E on predicted scores: as control variates that never bias (PULSE), or as if real (Naive-Pooling)."""
+"""UCB-E on predicted scores.
+
+They are used as control variates (PULSE) or as if observed (Naive-Pooling).
+"""
 
 from typing import Literal
 
@@ -23,7 +26,7 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray
 
 Estimate = Literal["difference", "one-step"]
-"""Estimates by which arms are ranked: see `DifferenceMeans` and `OneStepMeans`."""
+"""Estimate by which arms are ranked: see `DifferenceMeans` and `OneStepMeans`."""
 
 
 class Pulse(StoppedSelector):
@@ -38,28 +41,29 @@ class Pulse(StoppedSelector):
     only a ranking score: it often lies outside the interval, and errors of the first pulls persist in it. The
     estimates of a decision are the difference estimates of `PredictionPoweredIntervals`.
 
-    Departures: a fully observed arm is ranked by its mean, which is then known; the control weight of a
-    batch, the weight of the ridge and unscored pairs are as `one_step` and `logistic` describe; the first
-    batch of an arm, drawn before there are predictions, is the first of its one-step estimates.
+    Departures from the paper: a fully observed arm is ranked by its mean, which is then known. The control
+    weight of a batch and unscored pairs are as described in `prediction_means`, the weight of the ridge as in
+    `factor_model`. The first batch of an arm, drawn before there are predictions, is the first of its
+    one-step estimates.
 
     Args:
         config: The problem and the common parameters.
         history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN if missing; None to
             learn from this campaign's scores alone.
-        rank: Factors of the low-rank model, at least 1, reduced to the number of arms or of rows of the
-            history if above it; None for 64 with a history and 4 without.
+        rank: Number of factors of the low-rank model, at least 1, reduced to the number of arms, or of rows
+            of the history, if it is larger. None for 64 with a history and 4 without.
         ridge: lambda in loss (1), positive, for fits of examples' factors; `low_rank.cross_validation`
             chooses one. None for a weight derived from the number of scores.
-        tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for the part that is
-            refitted.
+        tau: Number of rounds from one fit to the next, at least 1; see `LowRankPredictions` for the part that
+            is refitted.
         a: Weight of uncertainty, non-negative.
         estimate: The estimate that ranks the arms: "difference", or "one-step" as published; None for
             "difference", and for "one-step" with variant "paper".
-        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
-            published.
-        first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
-            round is one pull.
-        pull: Examples of each later one, at least 1; None for 8. Not with "paper".
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" proposes and
+            stops as published.
+        first_pull: Number of examples of the first pull of an arm, at least 1; None for 8. Not with "paper",
+            where a round is one pull.
+        pull: Number of examples of each later pull, at least 1; None for 8. Not with "paper".
 
     Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
     Factorization", Algorithm 1 (PULSE).
@@ -105,7 +109,7 @@ class Pulse(StoppedSelector):
         return self._pulls.ask(self._ranking(), self._a, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN if unscored."""
+        """Observe scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         for arm in map(int, np.unique(batch.arms)):
             examples, of_arm = batch.examples[batch.arms == arm], scores[batch.arms == arm]
@@ -124,27 +128,27 @@ class Pulse(StoppedSelector):
 class NaivePooling(StoppedSelector):
     """Propose the arm with the highest completed mean plus sqrt(a / observed pairs), on random examples.
 
-    The observed scores and the predictions of all others are averaged as if both were scores: the baseline
-    that shows the bias that PULSE corrects. The ranking is as biased as the predictions; estimates and
-    intervals do not use them, and stay valid. Before the first fit arms are ranked by the mean of their
+    The observed scores and the predictions of all other pairs are averaged as if both were scores: the
+    baseline that shows the bias that PULSE corrects. The ranking is as biased as the predictions; estimates
+    and intervals do not use them, and stay valid. Before the first fit arms are ranked by the mean of their
     scores. Unscored pairs are left out of the ranking.
 
     Args:
         config: The problem and the common parameters.
         history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN if missing; None to
             learn from this campaign's scores alone.
-        rank: Factors of the low-rank model, at least 1, reduced to the number of arms or of rows of the
-            history if above it; None for 64 with a history and 4 without.
+        rank: Number of factors of the low-rank model, at least 1, reduced to the number of arms, or of rows
+            of the history, if it is larger. None for 64 with a history and 4 without.
         ridge: lambda in loss (1), positive, for fits of examples' factors; `low_rank.cross_validation`
             chooses one. None for a weight derived from the number of scores.
-        tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for the part that is
-            refitted.
+        tau: Number of rounds from one fit to the next, at least 1; see `LowRankPredictions` for the part that
+            is refitted.
         a: Weight of uncertainty, non-negative.
-        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
-            published.
-        first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
-            round is one pull.
-        pull: Examples of each later one, at least 1; None for 8. Not with "paper".
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" proposes and
+            stops as published.
+        first_pull: Number of examples of the first pull of an arm, at least 1; None for 8. Not with "paper",
+            where a round is one pull.
+        pull: Number of examples of each later pull, at least 1; None for 8. Not with "paper".
 
     Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
     Factorization", Section 4 (Naive-Pooling).
@@ -178,7 +182,7 @@ class NaivePooling(StoppedSelector):
         return self._pulls.ask(self._ranking(), self._a, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN if unscored."""
+        """Observe scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         for arm in map(int, np.unique(batch.arms)):
             examples = batch.examples[batch.arms == arm]
@@ -190,7 +194,10 @@ class NaivePooling(StoppedSelector):
             self._predicted_sums = self._predictions.sums_of_untold()
 
     def _ranking(self) -> FloatArray:
-        """Means of scores and predictions together; before the first fit, means of the scores."""
+        """Mean of each arm's scores and predictions together.
+
+        Before the first fit, of its scores.
+        """
         matrix = self._matrix
         if self._predicted_sums is None:
             return matrix.means

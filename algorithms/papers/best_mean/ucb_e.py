@@ -1,4 +1,7 @@
-"""UCB-E: the arm with the highest upper confidence bound, on scores alone or with low-rank predictions."""
+"""UCB-E: propose the arm with the highest upper confidence bound.
+
+With or without low-rank predictions.
+"""
 
 import math
 from collections.abc import Callable
@@ -14,23 +17,24 @@ from winnow.algorithms.papers.best_mean.completion import Completion, EnsembleAl
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
-PULL = 8  # examples: fewer are hardly better, and many on an arm that is soon eliminated are wasted
+PULL = 8  # examples: a smaller pull is hardly better, a larger one is wasted if the arm is soon eliminated
 
 
 class Pulls:
-    """Rounds of pulls: each pull proposes a few random examples of the arm with the highest bound.
+    """Rounds of pulls: random examples of the arms with the highest bounds.
 
-    For "mended", a round of `batch_size` pairs is filled with pulls of arms that are in question. A pull
-    counts immediately as observed, so the bound of its arm is narrower for the next one: the leading arm can
-    get several pulls, and others the rest. For "paper", a round is one pull of `batch_size` pairs.
+    Each pull proposes a few examples of one arm. For "mended", a round of `batch_size` pairs is filled with
+    pulls of arms that are in question. A pull counts immediately as observed, so the bound of its arm is
+    narrower for the next pull: the leading arm can get several pulls, and others the rest. For "paper", a
+    round is one pull of `batch_size` pairs.
 
     Args:
         config: The problem and the common parameters.
         matrix: The scores.
         stopping: Limits the number of pairs and the arms.
         variant: See `Variant`.
-        first_pull: Examples of the first pull of an arm, at least 1; None for 8.
-        pull: Examples of each later one, at least 1; None for 8.
+        first_pull: Number of examples of the first pull of an arm, at least 1; None for 8.
+        pull: Number of examples of each later pull, at least 1; None for 8.
     """
 
     def __init__(
@@ -44,7 +48,7 @@ class Pulls:
     ) -> None:
         for name, size in (("first_pull", first_pull), ("pull", pull)):
             if size is not None and variant == "paper":
-                raise InvalidParameter(name, size, "left out with variant: paper, which pulls batch_size")
+                raise InvalidParameter(name, size, "None if variant is 'paper', which pulls batch_size pairs")
             if size is not None and size < 1:
                 raise InvalidParameter(name, size, "at least 1 or None")
         self._matrix = matrix
@@ -58,7 +62,7 @@ class Pulls:
         """Propose a round by the bounds value + sqrt(weight / proposed pairs).
 
         Args:
-            values: Values of the arms, shape (K,), NaN for an arm without a score: its bound is infinite.
+            values: Shape (K,), values of the arms; NaN for an arm without a score, whose bound is infinite.
             weight: Weight of uncertainty, non-negative.
             rng: See `round_rng`.
         """
@@ -104,18 +108,18 @@ class Pulls:
 class UcbE(StoppedSelector):
     """Propose the arm whose mean plus sqrt(a / observed pairs) is highest, on random examples.
 
-    An arm without a score has an infinite bound. Ties are broken uniformly at random, among the arms with the
+    An arm without a score has an infinite bound. Ties are broken uniformly at random among the arms with the
     fewest pending pairs: with several batches in flight, untried arms come before those being tried.
 
     Args:
         config: The problem and the common parameters.
-        a: Weight of uncertainty, non-negative. The paper's theorem suggests about 25/36 of the budget over
-            the hardness H1; in its experiments 1 was always best.
-        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
-            published.
-        first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
-            round is one pull.
-        pull: Examples of each later one, at least 1; None for 8. Not with "paper".
+        a: Weight of uncertainty, non-negative. The paper's theorem suggests about 25/36 of the budget divided
+            by the hardness H1; in its experiments 1 was always best.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" proposes and
+            stops as published.
+        first_pull: Number of examples of the first pull of an arm, at least 1; None for 8. Not with "paper",
+            where a round is one pull.
+        pull: Number of examples of each later pull, at least 1; None for 8. Not with "paper".
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 1 (there eta for a).
     """
@@ -146,23 +150,23 @@ class UcbELrfScoreOnly(StoppedSelector):
 
     The ablation of UCB-E-LRF: predictions from low-rank factorisations enter the mean, but their deviations
     choose neither the arm nor the examples. So all its pairs are uniform draws, and its intervals bet on all
-    of them. Arms without a score have an infinite bound; ties are broken uniformly at random, among the arms
+    of them. Arms without a score have an infinite bound; ties are broken uniformly at random among the arms
     with the fewest pending pairs.
 
     Args:
         config: The problem and the common parameters.
-        eta: Weight of uncertainty, non-negative; the paper gives no value, and 1 is UCB-E's.
+        eta: Weight of uncertainty, non-negative; the paper states no value, and 1 is UCB-E's.
         warm_up: Share of all pairs proposed uniformly at first, in [0, 1].
         rank: Rank of the factorisations, at least 1.
         members: Number of fitted factorisations, at least 1.
         ridge: Penalty on the factors, positive.
         sweeps: Number of improvements of each factorisation, at least 1.
         drop: Share of the scores that each factorisation omits, in [0, 1).
-        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
-            published.
-        first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
-            round is one pull.
-        pull: Examples of each later one, at least 1; None for 8. Not with "paper".
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" proposes and
+            stops as published.
+        first_pull: Number of examples of the first pull of an arm, at least 1; None for 8. Not with "paper",
+            where a round is one pull.
+        pull: Number of examples of each later pull, at least 1; None for 8. Not with "paper".
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 6 (Score Only).
     """
@@ -202,7 +206,7 @@ class UcbELrfScoreOnly(StoppedSelector):
         return self._pulls.ask(means, self._eta, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN if unscored."""
+        """Observe scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         self._completion.tell(batch, scores)
         self._stopping.tell(batch, scores)
@@ -219,19 +223,20 @@ class UcbELrf(StoppedSelector):
     """Propose the arm with the highest completed mean plus deviation, on its most uncertain examples.
 
     After a warm-up of uniform pairs, an ensemble of low-rank factorisations predicts the unobserved scores.
-    The bound of an arm is the mean over its examples of the score, or else of the prediction plus `eta` times
-    the ensemble's standard deviation; the arm with the highest bound is proposed on the examples with the
-    largest deviations. Arms without a score have an infinite bound; ties are broken uniformly at random,
-    among the arms with the fewest pending pairs.
+    The bound of an arm is a mean over its examples: of the score if it is observed, otherwise of the
+    prediction plus `eta` times the ensemble's standard deviation. The arm with the highest bound is proposed
+    on the examples with the largest deviations. Arms without a score have an infinite bound; ties are broken
+    uniformly at random among the arms with the fewest pending pairs.
 
     If an example has no score of any arm yet, all members predict 0 with deviation 0: `warm_up` times the
     number of arms should be 3 or more.
 
     Examples chosen for their deviation are not a random sample of the arm's examples, so they prove nothing
-    about the rest: the intervals bet on the warm-up, whose pairs are uniform draws, and on the `audit`, and
-    use only the known scores of the chosen ones. With `audit=0`, as published, a separation is therefore
-    seldom proven before the best row is nearly full; with 0.5 half of every batch is representative of the
-    rest. The completed mean ranks the arms but is not an estimate for the intervals: estimates use the draws.
+    about the rest. The intervals bet on the warm-up, whose pairs are uniform draws, and on the `audit`; of
+    the chosen examples they use only the known scores. With `audit=0`, as published, a separation is
+    therefore seldom proven before the best row is nearly full. With 0.5, half of every batch is
+    representative of the rest. The completed mean ranks the arms but is not an estimate for the intervals:
+    estimates use the draws.
 
     Departures: unscored pairs, which the paper does not have, are excluded from means, bounds and fits. The
     published package divides the squared deviations by M - 1, breaks ties by number, and starts its factors
@@ -241,15 +246,16 @@ class UcbELrf(StoppedSelector):
         config: The problem and the common parameters.
         eta: Weight of the deviation, non-negative and finite.
         warm_up: Share of all pairs proposed uniformly at first, in [0, 1].
-        audit: Share of each later batch, rounded up, that is drawn uniformly from the arm's unobserved
-            examples after the others were chosen, in [0, 1]; its pairs are the last of the batch.
+        audit: Share of each later batch, in [0, 1] and rounded up to whole pairs, that is drawn uniformly
+            from the arm's unobserved examples after the others were chosen. These pairs are the last of the
+            batch.
         rank: Rank of the factorisations, at least 1.
         members: Number of fitted factorisations, at least 1.
         ridge: Penalty on the factors, positive.
         sweeps: Number of improvements of each factorisation, at least 1.
         drop: Share of the scores that each factorisation omits, in [0, 1).
-        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
-            published.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" proposes and
+            stops as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 2 (UCB-E-LRF).
     """
@@ -296,9 +302,9 @@ class UcbELrf(StoppedSelector):
         return matrix.ask(arm, self._choose(arm, min(room, int(matrix.free_of_arm[arm])), rng))
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN if unscored."""
-        # A batch belongs to the warm-up if fewer pairs than that were proposed before it; batches are told in
-        # the order of proposal, so these are the pairs observed before it.
+        """Observe scores in [0, 1], NaN if unscored."""
+        # A batch belongs to the warm-up if fewer pairs than the warm-up's were proposed before the batch.
+        # Batches are observed in the order of proposal, so these are the pairs observed before it.
         is_draw = self._is_audit(len(batch)) if self._completion.is_warm else None
         scores = self._matrix.tell(batch, outcomes)
         self._completion.tell(batch, scores)
@@ -313,7 +319,10 @@ class UcbELrf(StoppedSelector):
         return np.where(self._matrix.scored == 0, np.inf, bounds)
 
     def _choose(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
-        """Choose the free examples with the largest deviations, in descending order, then the audit."""
+        """Free examples with the largest deviations, then those of the audit.
+
+        The former are in descending order of deviation.
+        """
         shuffled = self._matrix.draw(arm, self._matrix.n_examples, rng)  # breaks ties at random
         deviations = self._completion.deviations[arm, shuffled]
         ranked = shuffled[np.argsort(-deviations, kind="stable")]
@@ -322,6 +331,9 @@ class UcbELrf(StoppedSelector):
         return np.concatenate((ranked[:n_chosen], audit))
 
     def _is_audit(self, size: int) -> BoolArray:
-        """Mask of a later batch's audit pairs; depends on its size alone, so that a replay finds them."""
+        """Which pairs of a batch after the warm-up belong to the audit, shape (size,).
+
+        The mask depends only on the size of the batch, so a replay finds the same pairs.
+        """
         drawn = math.ceil(self._audit * size - ROUNDING)
         return np.arange(size) >= size - drawn

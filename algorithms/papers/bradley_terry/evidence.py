@@ -1,18 +1,18 @@
-"""Evidence in a record of duels under the Bradley-Terry model with features, and its refutation.
+"""Evidence in a record of duels under the Bradley-Terry model.
 
-**Refutation.** Letters as in `model`. Two mixtures of the likelihood of the duels, in equal parts: over a
-separate strength of each arm, which is `mixture` for arms without common features; and over a separate
-preference q of each pair, the product over pairs of B(W + 1/2, N - W + 1/2) / B(1/2, 1/2), which is the mean
-of q^W (1 - q)^(N - W) for q from Beta(1/2, 1/2). The first soon detects interactions of factors, the second
-detects cycles.
+It uses features of the arms, and the duels can refute it. **Refutation.** Letters as in `bradley_terry`. Two
+mixtures of the likelihood of the duels have equal weights. The first is over a separate strength of each arm;
+it is the `mixture` for arms without common features. The second is over a separate preference q of each pair:
+the product over pairs of B(W + 1/2, N - W + 1/2) / B(1/2, 1/2), which is the mean of q^W (1 - q)^(N - W) for
+q from Beta(1/2, 1/2). The first soon detects interactions of factors, the second detects cycles.
 
 If theta* is the truth, the ratio of each to exp(l(theta*)) is a non-negative supermartingale that starts at
 1, by the proof in `mixture` with log q in place of log sigmoid(theta . z). Because l(theta*) is at most the
 supremum of l, the ratio to that supremum ever reaches 1/delta with probability at most delta.
 
-Unscored duels take their worst case, as there: the product is the least over any outcomes of them. Because
+Unscored duels take their worst case, as there: the product is the smallest over any outcomes of them. Because
 log B(a, b) is convex in a for a given a + b and symmetric, that is at the W closest to N / 2. Unscored duels
-would lower l, which is bounded by its value without them. So a model is not refuted because the judge fails
+would lower l, so its value without them is an upper bound. So a model is not refuted because the judge fails
 more often when it would prefer one side.
 
 Source: Krichevsky and Trofimov (1981), "The Performance of Universal Encoding", for the mixture over a pair's
@@ -54,29 +54,30 @@ from winnow.algorithms.papers.bradley_terry.mixture import (
 )
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-MISFIT_SHARE = 0.1  # share of delta for refuting the model; the rest is for naming a wrong arm
+MISFIT_SHARE = 0.1  # share of delta for wrongly refuting the model; the rest is for naming a wrong arm
 GROWTH = 1.02  # the fit is tested again after 2% more duels
 LAPLACE_ERROR = 2.0  # nats by which Laplace's method can be too low; a larger error would only delay stopping
 
 
 class BradleyTerryEvidence:
-    """Preferences sigmoid(theta . (x_i - x_j)), theta fitted to all duels, also those of dropped arms.
+    """Preferences sigmoid(theta . (x_i - x_j)), with theta fitted to all duels.
 
-    Let l and L be l_q and L_q of `late_starts`: the log-likelihood of the duels, some of them with lower
-    weights, and the logarithm of mixtures of it. If the model holds, the true theta* has l(theta*) > L -
-    log(1 / d) at every look with probability at least 1 - d: those theta are the confidence set. The best arm
-    is known once no theta of the set makes another active arm as good, or, with epsilon, preferred to it by
-    epsilon: once L exceeds the supremum of l over each half-space theta . (x_i - x_best) >= log-odds of 1/2 +
-    epsilon by log(1 / d). An interval contains the values of its estimate over the set. Dropping arms does
-    not change theta*, so it does not raise the error probability: the best arm is that of the active ones.
+    Duels of dropped arms are included. Let l and L be l_q and L_q of `mixture`: the log-likelihood of the
+    duels, some of them with lower weights, and the logarithm of mixtures of it. If the model holds, the true
+    theta* has l(theta*) > L - log(1 / d) at every look with probability at least 1 - d: those theta are the
+    confidence set. The best arm is known once no theta of the set makes another active arm as good, or, with
+    epsilon, preferred to it by epsilon. That is, once L exceeds the supremum of l over each half-space theta
+    . (x_i - x_best) >= log-odds of 1/2 + epsilon by log(1 / d). An interval contains the values of its
+    estimate over the set. Dropping arms does not change theta*, so it does not raise the error probability:
+    the best arm is that of the active ones.
 
     d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. An empty set refutes the model too, with an
     error that is part of d; the best arm is not known from an empty set. So if the model holds, a campaign
     names a wrong arm or leaves the model with probability at most delta, whatever follows. Once the model is
     refuted, the duels count as in `CountEvidence`, at delta: that proof does not use the model, so the two
     error probabilities do not add up. In addition, the best arm is not considered known while the mixture
-    without the features explains the scored duels better than that with them. This is no guarantee, but with
-    incomplete features few wrong arms are named before the duels refute them.
+    without the features explains the scored duels better than the mixture with them. This is no guarantee,
+    but with incomplete features few wrong arms are named before the duels refute the features.
 
     The theta used for estimates and sampling has a ridge of t^(-1/2) in standardised columns. Ties are half a
     win for both arms. Unscored duels count at their worst; estimates leave them out.
@@ -97,7 +98,7 @@ class BradleyTerryEvidence:
 
     def __init__(self, config: BestDuelConfig, record: DuelRecord) -> None:
         if config.features is None:
-            raise InvalidParameter("features", None, "given, a row of numbers for each arm")
+            raise InvalidParameter("features", None, "an array with a row of numbers for each arm")
         self.points = arm_points(config.features)  # (K, r)
         self.is_refuted = False
         self.by_counts = CountEvidence(config, record)
@@ -113,7 +114,10 @@ class BradleyTerryEvidence:
         self._follow()
 
     def update(self) -> None:
-        """Update from the record: a step or two from the last theta; once refuted, counts only."""
+        """Update from the record, by a step or two from the last theta.
+
+        Once refuted, update only counts.
+        """
         self.by_counts.update()
         if not self.is_refuted:
             self._follow()
@@ -155,33 +159,43 @@ class BradleyTerryEvidence:
 
     @property
     def statistic(self) -> float:
-        """L minus the highest l that makes another active arm as good as the best, in nats; 0 without one."""
+        """Evidence for the best arm: L minus the highest l that contradicts it, in nats.
+
+        The theta of that l make another active arm as good as the best. 0 if there is no other active arm. 0
+        if there is no other active arm.
+        """
         return self._beliefs.statistic
 
     @property
     def is_separated(self) -> bool:
-        """Whether the best arm is known with the error probability of the config, if the model holds."""
+        """Whether the best arm is known with the config's error probability.
+
+        This holds if the model holds.
+        """
         return self._beliefs.is_separated
 
     @property
     def is_settled(self) -> bool:
-        """False: duels with examples drawn with replacement make nothing certain."""
+        """False, because duels on examples drawn with replacement make nothing certain."""
         return False
 
     @property
     def beaten(self) -> BoolArray:
-        """Active arms that another one beats for every theta in the confidence set, shape (K,)."""
+        """Active arms that another arm beats for every theta of the set, shape (K,).
+
+        The set is the confidence set.
+        """
         beaten: BoolArray = self._record.active & (self.upper < 0.5)
         return beaten
 
     @property
     def losers(self) -> BoolArray:
-        """All False, shape (K,): nothing is certain under the model."""
+        """All False, shape (K,), because nothing is certain under the model."""
         return np.zeros(self._record.n_arms, dtype=np.bool_)
 
     @property
     def tied(self) -> BoolArray:
-        """All False, shape (K,): nothing is certain under the model."""
+        """All False, shape (K,), because nothing is certain under the model."""
         return np.zeros(self._record.n_arms, dtype=np.bool_)
 
     @property
@@ -226,7 +240,7 @@ class _Beliefs:
 
     points: FloatArray  # (K, r)
     active: BoolArray  # (K,)
-    parts: list[Part]  # duels counted by each mixture, all duels first
+    parts: list[Part]  # duels that each mixture counts; the first part has all duels
     strength_z: FloatArray  # (P, K - 1)
     fit: Fit  # to all duels
     ridge: float
@@ -274,29 +288,35 @@ class _Beliefs:
 
     @cached_property
     def turns(self) -> FloatArray:
-        """Theta near the fitted one for which each rival would equal the best arm, shape (M, r)."""
+        """Theta at which each other arm equals the best arm, shape (M, r).
+
+        Near the fitted theta.
+        """
         return nearest_in_planes(self.rivals, self.lead, self.fit)
 
     @cached_property
     def pooled(self) -> Pooled:
-        """L and l with shares that separate the best arm from its rivals well."""
+        """L and l with shares that separate the best arm well from the other arms."""
         there = self.turns if len(self.rivals) else self.fit.theta[np.newaxis]
         return pool(self.parts, self.fit.theta, there)
 
     @cached_property
     def pooled_fit(self) -> Fit:
-        """Fit to the duels of l."""
+        """Fit to the weighted duels of l."""
         if len(self.parts) == 1:
             return self.fit
         return fit_bradley_terry(*self.pooled.tally[:3], ridge=self.ridge, start=self.fit.theta)
 
     @cached_property
     def is_set_empty(self) -> bool:
-        """Whether the confidence set is empty; never for a single mixture, which is at most the supremum."""
+        """Whether the confidence set is empty.
+
+        Never for a single mixture, which is at most the supremum.
+        """
         if len(self.parts) == 1:
             return False
         level, tally, fit = self.pooled.log_mixture - self.price, self.pooled.tally, self.pooled_fit
-        # A supremum is at least the value at one theta, which is much cheaper to compute.
+        # Check one theta first: it is much cheaper, and the supremum is at least this value.
         return bool(level >= log_likelihood(tally, fit.theta)) and level >= supremum(tally, fit)
 
     @cached_property
@@ -313,7 +333,10 @@ class _Beliefs:
         return self.statistic >= self.price and not self.is_set_empty and not self._is_doubted()
 
     def _is_doubted(self) -> bool:
-        """Whether the scored duels are more likely without the features; always False for two arms."""
+        """Whether the scored duels are more likely without the features.
+
+        Always False for two arms.
+        """
         if len(self.points) == 2:
             return False
         scored = self.tally._replace(unscored=np.zeros_like(self.tally.unscored))
@@ -321,14 +344,17 @@ class _Beliefs:
         return without > log_mixture(scored, self.fit.theta)
 
     def _may_be_separated(self) -> bool:
-        """Quick check whether the statistic is worth computing, by one that is seldom much lower."""
+        """Whether the statistic is worth computing.
+
+        By a quick approximation that is seldom much lower.
+        """
         statistics = [
-            part.log_weight + self._about(part) - float(log_likelihood(part.tally, self.turns).max())
+            part.log_weight + self._approximate(part) - float(log_likelihood(part.tally, self.turns).max())
             for part in self.parts
         ]
         return float(np.logaddexp.reduce(statistics)) >= self.price - LAPLACE_ERROR
 
-    def _about(self, part: Part) -> float:
+    def _approximate(self, part: Part) -> float:
         if part.prior is None:
             return laplace_log_mixture(float(log_likelihood(part.tally, self.fit.theta)), self.fit)
         return laplace_log_integral(part, self.fit.theta)
@@ -342,21 +368,24 @@ class _Beliefs:
         level = self.pooled.log_mixture - self.price
         lowest, highest = extreme_log_odds(self.pooled.tally, self.points, others, self.pooled_fit, level)
         known = np.where(np.isnan(self.estimates), 0.5, self.estimates)
-        # The fitted theta is in the set, except for rounding, a noticeable ridge, or duels left out.
+        # Without rounding, a noticeable ridge and omitted duels, the fitted theta would be in the set.
         return np.minimum(sigmoid(lowest), known), np.maximum(sigmoid(highest), known)
 
 
 def strength_points(n_arms: int) -> FloatArray:
-    """Arms as points that give each a separate strength, shape (K, K - 1); see `feature_space`."""
+    """Points of K arms that give each arm a separate strength, shape (K, K - 1).
+
+    See `feature_space`.
+    """
     return np.asarray(null_space(np.ones((1, n_arms))), dtype=np.float64)
 
 
 def log_unstructured_mixture(tally: Tally, strength_z: FloatArray) -> float:
-    """Lower bound of the log mixture, in nats; 0 without any duel.
+    """Lower bound of the log mixture without features, in nats; 0 without any duel.
 
     Args:
         tally: P pairs.
-        strength_z: Shape (P, K - 1), their differences in `strength_points`.
+        strength_z: Shape (P, K - 1), differences of the pairs in `strength_points`.
     """
     strengths = log_mixture(tally._replace(z=strength_z), np.zeros(strength_z.shape[1]))
     return float(np.logaddexp(strengths, log_saturated_mixture(tally)) - np.log(2.0))
@@ -371,14 +400,16 @@ def log_saturated_mixture(tally: Tally) -> float:
 
 
 def is_misfit(tally: Tally, log_unstructured: float, fit: Fit, delta: float) -> bool:
-    """Whether the duels refute the model; if it holds, this ever happens with probability at most delta.
+    """Whether the duels refute the model.
+
+    If the model holds, the probability that this is ever true is at most delta.
 
     Args:
         tally: P pairs.
         log_unstructured: The value of `log_unstructured_mixture` for these pairs, in nats.
-        fit: A fit at any theta; one near the maximiser makes the test sharp.
+        fit: A fit at any theta; a theta near the maximiser makes the test sharp.
         delta: Error probability, in (0, 1).
     """
     least = log_unstructured + np.log(delta)
-    # A supremum is at least the value at one theta, which is much cheaper to compute.
+    # Check one theta first: it is much cheaper, and the supremum is at least this value.
     return bool(least >= log_likelihood(tally, fit.theta)) and least >= supremum(tally, fit)

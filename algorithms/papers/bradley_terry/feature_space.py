@@ -10,44 +10,44 @@ ROUNDING = 1e-12  # of a column's largest value; a column that varies less is co
 
 
 def arm_points(features: FloatArray) -> FloatArray:
-    """Represent the arms as points whose differences span all coordinates, on standardised columns.
+    """Represent the arms as points whose differences span all coordinates.
 
-    Duels only show differences of features. Every column is centred and divided by its standard deviation
-    over the arms, so its unit does not matter; the result is expressed in an orthonormal basis of the
-    differences' span. So one-hot features, constant columns and repeated columns are allowed; shifting or
-    scaling a column changes nothing, and an isotropic normal distribution of the standardised columns'
-    coefficients is also one of the coordinates.
+    The columns are standardised first. Duels depend only on differences of features. Every column is centred
+    and divided by its standard deviation over the arms, so its unit does not matter; the result is expressed
+    in an orthonormal basis of the differences' span. So one-hot features, constant columns and repeated
+    columns are allowed, and shifting or scaling a column changes nothing. An isotropic normal distribution of
+    the standardised columns' coefficients is also isotropic in the coordinates.
 
     Args:
         features: Shape (K, d), finite, a row for each arm.
 
     Returns:
-        Shape (K, r), r the dimension of the span, at most min(d, K - 1).
+        Shape (K, r), where r is the dimension of the span, at most min(d, K - 1).
 
     Raises:
-        InvalidParameter: If two arms have the same features: no duel could ever distinguish them.
+        InvalidParameter: If two arms have the same features, because no duel could ever distinguish them.
     """
-    points = _principal(_standardised(features))
+    points = _principal(_standardise(features))
     distances = np.linalg.norm(points[:, np.newaxis] - points, axis=2)
     same = np.argwhere(np.triu(distances <= SMALLEST_SHARE * distances.max(), 1))
     for first, second in same[:1].tolist():
         raise InvalidParameter(
             "features",
             features[first].tolist(),
-            f"different for any two arms: give arms {first} and {second} one in which they differ, or leave "
-            "one of the two out",
+            f"different for any two arms: add a feature in which arms {first} and {second} differ, or remove "
+            "one of the two",
         )
     return points
 
 
 def differences(points: FloatArray, pairs: IntArray) -> FloatArray:
-    """Compute x_i - x_j for each pair (i, j), shape (P, r)."""
+    """x_i - x_j for each pair (i, j), shape (P, r)."""
     spans: FloatArray = points[pairs[:, 0]] - points[pairs[:, 1]]
     return spans
 
 
-def _standardised(features: FloatArray) -> FloatArray:
-    """Standardise columns to mean 0 and variance 1, or zeros if constant; shape (K, d)."""
+def _standardise(features: FloatArray) -> FloatArray:
+    """Columns with mean 0 and variance 1, or zeros if constant; shape (K, d)."""
     scaled = features / np.maximum(np.abs(features).max(axis=0), np.finfo(np.float64).tiny)
     centred = scaled - scaled.mean(axis=0)
     deviations = centred.std(axis=0)
@@ -57,7 +57,7 @@ def _standardised(features: FloatArray) -> FloatArray:
 
 
 def _principal(columns: FloatArray) -> FloatArray:
-    """Transform the points to an orthonormal basis of their span, shape (K, r)."""
+    """Points in an orthonormal basis of their span, shape (K, r)."""
     left, singular, _ = np.linalg.svd(columns, full_matrices=False)
     rank = int((singular > SMALLEST_SHARE * singular[0]).sum())
     points: FloatArray = left[:, :rank] * singular[:rank]

@@ -1,18 +1,20 @@
-"""Ends of the intervals of K arms, without a search for each of the K (K - 1) differences of two arms.
+"""Ends of the intervals of K arms, with few searches.
 
-Letters as in `model`; C is the confidence set of all theta with l(theta) >= c. An arm's lower end is the
-least of K - 1 minima over C, so a difference matters only if its minimum can be the least of them.
+There is no search for each of the K (K - 1) differences of two arms. Letters as in `bradley_terry`; C is the
+confidence set of all theta with l(theta) >= c. An arm's lower end is the least of K - 1 minima over C, so a
+difference matters only if its minimum can be the least of them.
 
-Most are ruled out by an ellipsoid around C. Let H be the Hessian of -l at the fitted theta, |d| the root of d
-. H d, |y| that of y . H^-1 y, and R the largest |z|, so that |z . d| <= R |d|. Because sigmoid' decays no
-faster than exp(-|u|), each term of -l is at least its tangent at the fit plus sigmoid' times (z . d)^2 w(s),
-where w(s) = (exp(-s) + s - 1) / s^2 and |z . d| <= s; and w decreases. So on the sphere |d| = n
+An ellipsoid around C rules out most differences. Let H be the Hessian of -l at the fitted theta, |d| the root
+of d . H d, |y| the root of y . H^-1 y, and R the largest |z|, so that |z . d| <= R |d|. Because sigmoid'
+decays no faster than exp(-|u|), each term of -l is at least its tangent at the fit plus sigmoid' times
+(z . d)^2 w(s), where w(s) = (exp(-s) + s - 1) / s^2 and |z . d| <= s; and w decreases. So on the sphere
+|d| = n
 
     l <= l(fit) + g n - (exp(-R n) + R n - 1) / R^2,
 
-with g the norm of the gradient of l at the fit, 0 except for the ridge. If this is below c, and c at most
-l(fit), it is below c on all larger spheres, because the last term is convex in n and 0 at n = 0: C lies
-inside the sphere, and theta . y >= fit . y - n |y| for all theta in C.
+where g is the norm of the gradient of l at the fit, 0 except for the ridge. If this is below c, and c is at
+most l(fit), it is below c on all larger spheres, because the last term is convex in n and 0 at n = 0. So C
+lies inside the sphere, and theta . y >= fit . y - n |y| for all theta in C.
 
 Source: Sun and Tran-Dinh (2019), "Generalized self-concordant functions", Proposition 10 for nu = 2.
 """
@@ -26,7 +28,7 @@ from winnow.algorithms.low_rank.factor_model import sigmoid
 from winnow.algorithms.papers.bradley_terry.bounds import least_log_odds, quick_least_log_odds
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-MOST_SEARCHED = 1_000  # searches, in addition to two for each arm
+MOST_SEARCHED = 1_000  # number of searches, in addition to two for each arm
 ABOUT = 0.05  # log-odds by which a guess of the greatest minimum can be wrong
 HALVINGS = 60
 ROUNDING = 1e-9
@@ -37,11 +39,11 @@ STEADY = 1e-9  # smallest ratio of eigenvalues for which a matrix is inverted
 def extreme_log_odds(
     tally: Tally, points: FloatArray, others: BoolArray, fit: Fit, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds over C of theta . (x_i - x_j), for the opponent j that does best against i.
+    """Bounds over C of theta . (x_i - x_j), shape (K,) each.
 
-    Usually these are the bounds that a search for every minimum gives. With many arms and so few duels that
-    `MOST_SEARCHED` searches do not settle all ends, the arms with the highest scores have these bounds, and
-    the bounds of other arms are wider.
+    Opponent j is the one that does best against arm i. Usually these are the bounds that a search for every
+    minimum gives. With many arms and so few duels that `MOST_SEARCHED` searches do not settle all ends, only
+    the arms with the highest scores get these bounds, and the bounds of other arms are wider.
 
     Args:
         tally: P pairs.
@@ -51,7 +53,7 @@ def extreme_log_odds(
         level: c, in nats; if it is above l at the fit, the bounds are those of c = l at the fit.
 
     Returns:
-        Lower and upper bounds, shape (K,) each; infinite if nothing is known or an arm has no opponent.
+        Lower and upper bounds, shape (K,) each; infinite if no bound was found or an arm has no opponent.
     """
     spans = points[:, np.newaxis] - points  # (K, K, r)
     wanted = others | others.T
@@ -59,16 +61,19 @@ def extreme_log_odds(
     if np.count_nonzero(wanted) <= MOST_SEARCHED:
         bounds[wanted] = least_log_odds(tally, spans[wanted], fit, level)
     else:
-        _bound_what_matters(bounds, tally, spans, others, fit, level)
+        _bound_extremes(bounds, tally, spans, others, fit, level)
     lowest = np.where(others, bounds, np.inf).min(axis=1)
     highest = -np.where(others.T, bounds, -np.inf).max(axis=0)
     return lowest, highest
 
 
-def _bound_what_matters(
+def _bound_extremes(
     bounds: FloatArray, tally: Tally, spans: FloatArray, others: BoolArray, fit: Fit, level: float
 ) -> None:
-    """Fill in bounds that are sharp if a minimum is the least of its row or the greatest of its column."""
+    """Fill in the bounds that matter.
+
+    They are sharp if a minimum is the least of its row or the greatest of its column.
+    """
     middle = spans @ fit.theta  # (K, K)
     gap = max(float(log_likelihood(tally, fit.theta)) - level, 0.0)
     norms, radius = _ball(tally, spans, fit, gap)
@@ -90,7 +95,7 @@ def _bound_what_matters(
     left = is_open()
     bounds[left] = np.maximum(bounds[left], quick_least_log_odds(tally, spans[left], fit, level))
     left = is_open()
-    # Whole rows, highest scores first: searching a row partially does not improve it.
+    # Search whole rows, highest scores first, because a partial search does not improve a row.
     order = np.argsort(-middle[:, 0], kind="stable")
     has_no_turn = np.cumsum(left.sum(axis=1)[order]) > MOST_SEARCHED
     left[order[has_no_turn]] = False
@@ -98,13 +103,19 @@ def _bound_what_matters(
 
 
 def _is_least(values: FloatArray, axis: int, within: float = 0.0) -> BoolArray:
-    """Mask of the finite values that are least along an axis, or nearly so."""
+    """Which finite values are least along an axis.
+
+    Values at most `within` above the least count too.
+    """
     is_least: BoolArray = (values <= values.min(axis=axis, keepdims=True) + within) & np.isfinite(values)
     return is_least
 
 
 def _ball(tally: Tally, spans: FloatArray, fit: Fit, gap: float) -> tuple[FloatArray, float]:
-    """Norms |y|, shape (K, K), and the radius of a sphere around C, infinite if none was found."""
+    """Norms |y|, shape (K, K), and the radius of a sphere around C.
+
+    Infinite if no sphere was found.
+    """
     shares = np.asarray(sigmoid(tally.z @ fit.theta), dtype=np.float64)
     hessian = information(tally.counts * shares * (1.0 - shares), tally.z)
     sizes = np.linalg.eigvalsh(hessian)
@@ -120,7 +131,10 @@ def _ball(tally: Tally, spans: FloatArray, fit: Fit, gap: float) -> tuple[FloatA
 
 
 def _radius(gap: float, slope: float, steepest: float) -> float:
-    """Least n with (exp(-R n) + R n - 1) / R^2 > gap + g n, rounded up; infinite if there is none."""
+    """Smallest n with (exp(-R n) + R n - 1) / R^2 > gap + g n, rounded up.
+
+    Infinite if no n was found.
+    """
 
     def is_outside(n: float) -> bool:
         s = steepest * n

@@ -1,9 +1,9 @@
-"""LLM-PO with features: duels in the proportions that separate the best arm in the Bradley-Terry model.
+"""LLM-PO with features: duels that separate the best arm fastest.
 
-Letters as in Hu et al. (2026), section 4.2: omega (P,) shares that sum to 1; for each of M rivals i, y_i =
-x_i - x_best and a_i = |theta . y_i|; H(omega) = sum omega_p w_p z_p z_p^T with w = sigmoid'(theta . z);
-f_i(omega) = a_i^2 / (2 y_i^T H(omega)^-1 y_i), and Psi = min f_i. Every f_i is concave and homogeneous of
-degree 1.
+The proportions of the duels follow from the Bradley-Terry model. Letters as in Hu et al. (2026), section 4.2:
+omega (P,) are shares that sum to 1. For each of M other arms i, y_i = x_i - x_best and a_i = |theta . y_i|.
+H(omega) = sum omega_p w_p z_p z_p^T with w = sigmoid'(theta . z); f_i(omega) = a_i^2 / (2 y_i^T H(omega)^-1
+y_i), and Psi = min f_i. Every f_i is concave and homogeneous of degree 1.
 """
 
 from typing import NamedTuple
@@ -21,31 +21,32 @@ from winnow.algorithms.papers.bradley_terry.feature_space import SMALLEST_SHARE,
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-GROWTH = 1.05  # an allocation is used until there are 5% more duels: theta changes little meanwhile
-TOLERANCE = 0.02  # loss in needed duels from stopping the search early
+GROWTH = 1.05  # an allocation is used until there are 5% more duels, because theta changes little until then
+TOLERANCE = 0.02  # share of additional duels that stopping the search early can cost
 MOST_SWEEPS = 100
-# of all duels: pairs this close count as equal, so that last bits of floating point decide nothing
+# share of all duels within which pairs count as equal, so that floating-point rounding decides nothing
 LEVEL = 1e-9
 
 
 class LlmPoBt(LlmPo):
     """Follow the optimal shares at the fitted theta, with a minimum for the pairs that span all features.
 
-    The next pair is the one with the fewest duels among the spanning pairs, if these are fewer than `n0` or
-    than `exploration` times the root of all duels so far; else the pair that is furthest behind its share,
-    or, before the first scored duel, the pair with the fewest proposed duels. Ties go to the first. Shares
-    are recomputed when the best arm changes, an arm is dropped, or there are 5% more duels than last time;
-    theta is updated with every tell. Within a batch, and while others are in flight, proposed duels count as
-    observed and the shares stay, so a batch of B is spread over pairs like B single duels; a batch of 1 is
-    the published method. A tie is half a win for each arm, and unscored duels count as proposed.
+    The next pair is the one with the fewest duels among the spanning pairs, if it has fewer than `n0` or than
+    `exploration` times the square root of the number of all duels so far. Otherwise it is the pair that is
+    furthest behind its share or, before the first scored duel, the pair with the fewest proposed duels. Ties
+    go to the first. Shares are recomputed when the best arm changes, when an arm is dropped, or when there
+    are 5% more duels than last time; theta is updated with every tell. Within a batch, and while others are
+    in flight, proposed duels count as observed and the shares stay the same, so a batch of B is spread over
+    pairs like B single duels. A batch of 1 is the published method. A tie is half a win for each arm, and
+    unscored duels count as proposed.
 
-    It stops by `BradleyTerryEvidence`, which also checks the model. Once the duels refute it, `is_refuted`,
-    it continues as `LlmPo` with its defaults, whose statements do not require the model.
+    It stops by `BradleyTerryEvidence`, which also checks the model. Once the duels refute the model
+    (`is_refuted`), it continues as `LlmPo` with its defaults, whose statements do not require the model.
 
     Args:
         config: The problem and the common parameters; needs `features`, different for any two arms.
-        exploration: c' of the paper, which gives no value; positive.
-        n0: Duels of every spanning pair before shares are followed, at least 1.
+        exploration: c' of the paper, which states no value; positive.
+        n0: Number of duels of every spanning pair before shares are followed, at least 1.
         penalty: The penalty on uneven shares is this times t^(-1/8), non-negative; `allocate` describes the
             departure from the paper.
 
@@ -65,7 +66,7 @@ class LlmPoBt(LlmPo):
         super().__init__(config)
         evidence = self._stopping.evidence
         if not isinstance(evidence, BradleyTerryEvidence):
-            raise InvalidParameter("features", None, "given, a row of numbers for each arm")
+            raise InvalidParameter("features", None, "an array with a row of numbers for each arm")
         self._floor_rate, self._floor_start = exploration, n0
         self._penalty = penalty
         self._model = evidence
@@ -77,7 +78,7 @@ class LlmPoBt(LlmPo):
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the duels have permanently refuted the Bradley-Terry model with these features.
+        """Whether the duels have permanently refuted the model with these features.
 
         If the model holds, this happens with probability at most a tenth of delta.
         """
@@ -96,13 +97,13 @@ class LlmPoBt(LlmPo):
         return record.ask(self._pairs[chosen], rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
+        """Observe outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         super().tell(batch, outcomes)
         if not self.is_refuted and self._stopping.record.n_active >= 2:
             self._allocate()
 
     def _allocate(self) -> None:
-        """Recompute the shares if it is due."""
+        """Recompute the shares if that is due."""
         record, model = self._stopping.record, self._model
         is_new = self._pairs is not record.pairs
         if is_new:
@@ -125,7 +126,12 @@ class LlmPoBt(LlmPo):
         self._due = GROWTH * record.n_told
 
     def _follow_allocation(self, asked: IntArray, t: int, size: int) -> IntArray:
-        """Choose pairs one after another, by the duels proposed for each, shape (P,).
+        """Choose pairs one after another, by their shares and numbers of proposed duels.
+
+        Args:
+            asked: Shape (P,), number of duels proposed for each pair.
+            t: Number of all duels proposed so far.
+            size: Number of pairs to choose.
 
         Returns:
             Shape (size,), indices of the pairs.
@@ -149,11 +155,11 @@ class LlmPoBt(LlmPo):
         return chosen
 
 
-SMALLEST_GAP = 1e-3  # of the largest; otherwise a rival whose estimate ties with the best would get all duels
+SMALLEST_GAP = 1e-3  # relative to the largest: otherwise an arm tied with the best would get all duels
 STEADINESS = 1e-12  # of the trace, added to H: without duels of some pairs, H is singular
-FRESH = 0.01  # uniform share of a warm start, because a share of 0 can never grow again
+FRESH = 0.01  # uniform part of a warm start, because a share of 0 could never grow again
 WEIGHT_RATE = 0.9
-RIVAL_RATE = 0.3  # slower than the shares, otherwise the two oscillate
+RIVAL_RATE = 0.3  # slower than `WEIGHT_RATE`, otherwise shares and rivals oscillate
 
 
 class Allocation(NamedTuple):
@@ -162,11 +168,13 @@ class Allocation(NamedTuple):
     weights: FloatArray
     """omega, shape (P,)."""
     rivals: FloatArray
-    """Weight of each rival in limiting the value, shape (M,); the weights sum to 1."""
+    """Weight of each other arm in limiting the value, shape (M,).
+    The weights sum to 1."""
     value: float
     """Psi(omega), nats per duel."""
     gap: float
-    """Upper bound of the distance to the highest log Psi(omega) - penalty |omega|^2 / 2."""
+    """Upper bound of the distance to the optimum.
+    The optimum is the highest log Psi(omega) - penalty |omega|^2 / 2."""
 
 
 class Instance(NamedTuple):
@@ -183,7 +191,7 @@ class Instance(NamedTuple):
 
 
 def instance(points: FloatArray, scores: FloatArray, pairs: IntArray, active: IntArray) -> Instance:
-    """Create the problem at one theta.
+    """Create the allocation problem at one theta.
 
     Args:
         points: Shape (K, r), as `arm_points` returns them.
@@ -218,10 +226,11 @@ def allocate(
     equal. The logarithm makes the penalty relative. Psi converges to a positive number, so a vanishing
     penalty keeps its role.
 
-    It is solved as a game between omega and the weights of the rivals, both by multiplicative updates. The
-    rivals' updates are optimistic (they follow twice the last loss minus the one before), so that the
-    strategies converge and not only their averages. Any state gives an upper bound, since f_i(other) is at
-    most the gradient of f_i at omega times other: the search ends when the best omega is that close to it.
+    The problem is solved as a game between omega and the weights of the rivals, both by multiplicative
+    updates. The rivals' updates are optimistic (they follow twice the last loss minus the one before), so
+    that the strategies converge and not only their averages. Any state gives an upper bound, since f_i(other)
+    is at most the gradient of f_i at omega times other. The search ends when the best omega is within
+    `tolerance` of that bound.
 
     Args:
         problem: The pairs and rivals.
@@ -229,10 +238,10 @@ def allocate(
         tolerance: The gap to stop at.
         most_sweeps: Maximum number of updates; one costs O((P + M) r^2).
         start: An allocation of the same pairs and rivals; None to start from equal shares.
-        smallest_gap: Lower limit of the gaps, as a share of the widest.
+        smallest_gap: Lower limit of the gaps, relative to the largest gap.
     """
     weights, rivals = _start(problem, start)
-    problem = _rounded_out(problem._replace(gaps=_kept_apart(problem.gaps, smallest_gap)))
+    problem = _whiten(problem._replace(gaps=_bound_gaps(problem.gaps, smallest_gap)))
     best, highest, ceiling = weights, -np.inf, np.inf
     last_loss = np.zeros(len(rivals))
     for _ in range(most_sweeps):
@@ -245,21 +254,23 @@ def allocate(
         if ceiling - highest <= tolerance:
             break
         push = view.slopes / (view.slopes @ weights) - crowding + penalty
-        weights = _normalised(weights * push**WEIGHT_RATE)
-        rivals = _normalised(rivals * np.exp(RIVAL_RATE * (2.0 * view.loss - last_loss)))
+        weights = _normalise(weights * push**WEIGHT_RATE)
+        rivals = _normalise(rivals * np.exp(RIVAL_RATE * (2.0 * view.loss - last_loss)))
         last_loss = view.loss
     value = float(np.exp(highest + 0.5 * penalty * best @ best))
     return Allocation(best, rivals, value, float(ceiling - highest))
 
 
 def exploration_pairs(z: FloatArray) -> IntArray:
-    """A0: a minimal set of pairs with the span of all pairs, each the furthest from the span of those before.
+    """A0: a minimal set of pairs with the span of all pairs.
+
+    Each pair is the furthest from the span of the earlier ones.
 
     Args:
         z: Shape (P, r), differences of the pairs.
 
     Returns:
-        Indices in z, as many as its rank.
+        Indices in z, as many as the rank of z.
     """
     triangle, order = qr(z.T, mode="r", pivoting=True)
     sizes = np.abs(np.diagonal(triangle))
@@ -275,7 +286,7 @@ class _View(NamedTuple):
     slopes: FloatArray
     """Shape (P,), gradient of a mean of the f_i, divided by Psi."""
     loss: FloatArray
-    """Shape (M,), log(Psi / f_i), 0 for the rivals that limit the value."""
+    """Shape (M,), log(Psi / f_i); 0 for the rivals that limit the value."""
 
 
 def _look(problem: Instance, weights: FloatArray, rivals: FloatArray) -> _View:
@@ -285,8 +296,8 @@ def _look(problem: Instance, weights: FloatArray, rivals: FloatArray) -> _View:
     solved = np.linalg.solve(hessian, spans.T)  # (r, M)
     cost = 2.0 * (spans * solved.T).sum(axis=1) / gaps**2  # (M,) 1/f
     value = 1.0 / cost.max()
-    # The mean has weights proportional to rivals / f^2: then the slopes are those of -sum rivals / f. The sum
-    # over rivals of c_m (z . s_m)^2 is z^T Q z with Q = sum c_m s_m s_m^T: no P x M table is needed.
+    # The mean has weights proportional to rivals / f^2, so the slopes are those of -sum rivals / f. The sum
+    # over rivals of c_m (z . s_m)^2 is z^T Q z with Q = sum c_m s_m s_m^T, so no P x M table is needed.
     pooled = (solved * (rivals * 2.0 / gaps**2)) @ solved.T  # (r, r)
     slopes = curvature * ((z @ pooled) * z).sum(axis=1) / (rivals @ cost**2 * value)
     return _View(float(value), slopes, np.log(cost * value))
@@ -300,10 +311,11 @@ def _start(problem: Instance, start: Allocation | None) -> tuple[FloatArray, Flo
     return (1.0 - FRESH) * start.weights + FRESH * weights, (1.0 - FRESH) * start.rivals + FRESH * rivals
 
 
-def _rounded_out(problem: Instance) -> Instance:
-    """The same problem in coordinates with H = 1 for equal shares, which changes no f_i.
+def _whiten(problem: Instance) -> Instance:
+    """The same problem in coordinates with H = 1 for equal shares.
 
-    In coordinates with very unequal directions, `STEADINESS` would not be small relative to H.
+    No f_i changes. In coordinates with very unequal directions, `STEADINESS` would not be small relative to
+    H.
     """
     scaled = problem.z * np.sqrt(problem.curvature / len(problem.z))[:, np.newaxis]  # (P, r)
     _, sizes, directions = np.linalg.svd(scaled, full_matrices=False)
@@ -311,11 +323,11 @@ def _rounded_out(problem: Instance) -> Instance:
     return problem._replace(z=problem.z @ rounding, rivals=problem.rivals @ rounding)
 
 
-def _kept_apart(gaps: FloatArray, smallest: float) -> FloatArray:
+def _bound_gaps(gaps: FloatArray, smallest: float) -> FloatArray:
     widest = gaps.max()
     return np.maximum(gaps, smallest * widest) if widest > 0.0 else np.ones_like(gaps)
 
 
-def _normalised(shares: FloatArray) -> FloatArray:
+def _normalise(shares: FloatArray) -> FloatArray:
     normalised: FloatArray = shares / shares.sum()
     return normalised

@@ -1,39 +1,39 @@
-"""Likelihood of the duels averaged over a random theta: evidence against theta with a far lower one.
+"""Likelihood of the duels averaged over a random theta.
 
-Letters as in `model`. For each scale s the mixture is the integral of exp(l(theta)) over theta from N(0, s^2
-I), r coordinates; L is the logarithm of their mean over the scales. Large scales suit strong preferences,
-small ones weak preferences.
+It is evidence against any theta with a far lower likelihood. Letters as in `bradley_terry`. For each scale s
+the mixture is the integral of exp(l(theta)) over theta from N(0, s^2 I), r coordinates; L is the logarithm of
+their mean over the scales. Large scales suit strong preferences, small ones weak preferences.
 
 Proof: let theta* be the true value, so that the mean of an outcome y in [0, 1] is sigmoid(theta* . z), given
 the past. With a = log sigmoid(theta . z) - log sigmoid(theta* . z) and b the same for -z, a duel multiplies
 exp(l(theta) - l(theta*)) by exp(y a + (1 - y) b), which is at most y e^a + (1 - y) e^b, because the
-exponential is convex. The mean of that is sigmoid(theta . z) + sigmoid(-theta . z) = 1. So for every theta it
-is a non-negative supermartingale that starts at 1, and by Fubini so is its mean over theta: by Ville's
-inequality, L - l(theta*) ever reaches log(1 / delta) with probability at most delta, for any choice of duels
-and at all looks simultaneously.
+exponential is convex. The mean of that is sigmoid(theta . z) + sigmoid(-theta . z) = 1. So for every theta,
+exp(l(theta) - l(theta*)) is a non-negative supermartingale that starts at 1, and by Fubini so is its mean
+over theta. By Ville's inequality, L - l(theta*) ever reaches log(1 / delta) with probability at most delta,
+for any choice of duels and at all looks simultaneously.
 
 Any distribution q of theta gives a lower bound of the logarithm of such an integral, E_q[l] - KL(q, prior),
-by Jensen's inequality. Here q is normal, chosen to make the bound high; early stopping of this choice affects
-only its quality. E_q[l] needs the mean of log(1 + e^u) under u from N(m, v). It is at most log(1 + e^(m + (1
-- 2 k) v / 2)) + k^2 v / 2 for every k in [0, 1] (Jensen, after taking k u out of the logarithm), which
-differs from it by O(v^2) at the best k.
+by Jensen's inequality. Here q is normal, chosen to make the bound high; stopping this choice early affects
+only the quality of the bound. E_q[l] needs the mean of log(1 + e^u) under u from N(m, v). This mean is at
+most log(1 + e^(m + (1 - 2 k) v / 2)) + k^2 v / 2 for every k in [0, 1] (Jensen, after taking k u out of the
+logarithm), which differs from it by O(v^2) at the best k.
 
 Unscored duels take their worst case. With any outcomes y, E_q[l] would have one more term y E_q[u] -
-E_q[log(1 + e^u)] each, least at y = 0 or 1; and l(theta*) would be lower than without them. So L - l(theta*)
-is at most its value with the outcomes, and the proof holds whatever made these outcomes missing.
+E_q[log(1 + e^u)] each, smallest at y = 0 or 1; and l(theta*) would be lower than without them. So L -
+l(theta*) is at most its value with the outcomes, and the proof holds for any cause of missing outcomes.
 
 Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for mixtures with
 Ville's inequality; Saul and Jordan (1999), "A Mean Field Learning Algorithm for Unsupervised Neural
 Networks", for the bound on the mean of log(1 + e^u).
 
-**Late starts.** These mixtures skip some duels, learn a prior from them, and count those that follow.
-The L above is here L_0. The cost of not knowing theta grows like half the logarithm of
-the number of duels n, for every coordinate: with six of them and ten thousand duels about 20 nats, where
+**Late starts.** These mixtures skip the first duels, learn a prior from them, and count those that follow. In
+this part, the L above is called L_0. The cost of not knowing theta grows like half the logarithm of the
+number of duels n, for every coordinate: with six coordinates and ten thousand duels about 20 nats, whereas
 log(1 / delta) is 3. A mixture that begins to count after m duels, with the fit at that time, N(theta_m,
 H_m^-1), as its prior, costs about log(n / m). It loses m / n of the evidence, which is less.
 
 The final n is unknown. So one such mixture begins at the first tell after which `FIRST` duels were observed,
-and one at the first after which there were 2, 4, 8, ... times as many; L_k is the logarithm of the k-th and
+and one at the first after which there were 2, 4, 8, ... times as many. L_k is the logarithm of the k-th and
 l_k the log-likelihood of the duels observed after it began. Its start time and prior depend only on earlier
 observations. So by the proof above, exp(L_k - l_k(theta*)) is a non-negative supermartingale that
 starts at 1, if it is 1 until it begins, and so is the mean of all of them with weights fixed beforehand,
@@ -47,7 +47,7 @@ concave,
     log E(theta) >= L_q - l_q(theta),    L_q = sum q_k (L_k + log w_k - log q_k),    l_q = sum q_k l_k.
 
 l_q is a log-likelihood in which duels have weights, and the set lies in {theta: l_q(theta) > L_q - log(1 /
-d)} simultaneously for all q: so q can be chosen by any observations, and mixtures can be left out.
+d)} simultaneously for all q. So q can be chosen by any observations, and mixtures can be left out.
 
 Source: Wasserman, Ramdas and Balakrishnan (2020), "Universal Inference", for priors and fits from one part of
 the data that are evaluated on the other.
@@ -88,7 +88,7 @@ class Normals(NamedTuple):
 
 
 def isotropic(r: int) -> Normals:
-    """Create N(0, s^2 I) for each of the scales."""
+    """The distribution N(0, s^2 I) for each of the scales."""
     return Normals(np.zeros((len(SCALES), r)), np.eye(r) / SCALES[:, np.newaxis, np.newaxis] ** 2)
 
 
@@ -104,7 +104,9 @@ def log_mixture(tally: Tally, start: FloatArray) -> float:
 
 
 def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
-    """Approximate `log_mixture` at a tenth of its cost; neither a lower nor an upper bound.
+    """Approximation of `log_mixture` at a tenth of its cost.
+
+    Neither a lower nor an upper bound.
 
     Args:
         log_likelihood: l at the fitted theta.
@@ -116,7 +118,9 @@ def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
 
 
 def log_integrals(tally: Tally, priors: Normals, start: FloatArray) -> FloatArray:
-    """Lower bounds of the log integrals of exp(l(theta)) over each prior, shape (S,), in nats.
+    """Lower bounds of the log integrals of exp(l(theta)) over priors, shape (S,).
+
+    In nats.
 
     Args:
         tally: P pairs.
@@ -127,9 +131,9 @@ def log_integrals(tally: Tally, priors: Normals, start: FloatArray) -> FloatArra
 
 
 def posteriors(tally: Tally, priors: Normals, start: FloatArray) -> Normals:
-    """Find normal distributions that nearly maximise the bounds, by Newton's method.
+    """Normal distributions that nearly maximise the bounds, found by Newton's method.
 
-    In the search, an unscored duel counts as a win and a loss of both arms, which pulls towards even odds
+    In the search, an unscored duel counts as a win and a loss of both arms. That pulls towards even odds
     about as much as its worst outcome does, and smoothly.
     """
     z, n_priors = tally.z, len(priors.means)
@@ -172,7 +176,7 @@ def _inverse(matrices: FloatArray) -> FloatArray:
 
 
 def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Multiply each matrix by its vector, shape (S, r)."""
+    """Product of each matrix with its vector, shape (S, r)."""
     return np.asarray((matrices @ vectors[..., np.newaxis])[..., 0], dtype=np.float64)
 
 
@@ -183,9 +187,10 @@ def _spreads(z: FloatArray, covariances: FloatArray) -> FloatArray:
 
 
 def _tilts(centres: FloatArray, spreads: FloatArray) -> FloatArray:
-    """Nearly optimal k: sigmoid(x) at the root of x + tanh(x / 2) v / 2 = m, by Newton's method.
+    """Nearly optimal k: sigmoid(x) at a root, by Newton's method.
 
-    The left side is odd, and concave for x > 0: from its tangent at 0, every step stays on one side.
+    The root is that of x + tanh(x / 2) v / 2 = m. The left side is odd, and concave for x > 0, so from its
+    tangent at 0 every step stays on one side.
     """
     found = centres / (1.0 + 0.25 * spreads)
     for _ in range(TILTS):
@@ -196,16 +201,16 @@ def _tilts(centres: FloatArray, spreads: FloatArray) -> FloatArray:
 
 
 FIRST = 64  # number of duels at which the first mixture can begin
-KEPT = 4  # latest mixtures; earlier ones count nearly all duels, like the one over scales
-DECAY = 0.85  # of the weights, from one mixture to the next
-MOST_LATE = 0.6  # of the weights, for all late mixtures: short campaigns rely on the first one
+KEPT = 4  # number of latest mixtures; earlier ones count nearly all duels, like the mixture over scales
+DECAY = 0.85  # factor between the weights of one mixture and the next
+MOST_LATE = 0.6  # largest weight of all late mixtures: short campaigns rely on the mixture over scales
 
 
 class Start(NamedTuple):
-    """A mixture that began late."""
+    """A mixture that begins after some duels."""
 
     prior: Normals
-    """One distribution."""
+    """A single distribution."""
     log_weight: float
     """log w_k."""
     before: Tally
@@ -213,7 +218,10 @@ class Start(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Duels that one mixture counts, and its prior; None for the one over `SCALES`."""
+    """Duels that one mixture counts, with its prior.
+
+    None for the mixture over `SCALES`.
+    """
 
     tally: Tally
     log_weight: float
@@ -235,13 +243,14 @@ class Pooled:
     """L_q with the tally of l_q."""
 
     tally: Tally
-    """For l_q: wins and counts have weights; `unscored` is not used and 0."""
+    """Tally for l_q: wins and counts are weighted.
+    `unscored` is 0 because it is not used."""
     log_mixture: float
     """L_q, in nats."""
 
 
 class LateStarts:
-    """Mixtures of one campaign, started as duels are observed.
+    """Mixtures of one campaign, begun as duels are observed.
 
     Args:
         r: Number of coordinates of theta.
@@ -253,11 +262,11 @@ class LateStarts:
         self._next, self._number = FIRST, 0
 
     def begin(self, told: Tally, fit: Fit) -> None:
-        """Begin a mixture if it is due.
+        """Begin a mixture if one is due.
 
         Args:
             told: The tally of all pairs of arms, always in the same order.
-            fit: The fit to it.
+            fit: The fit to `told`.
         """
         n_told = int(told.counts.sum() + told.unscored.sum())
         if not self._late or n_told < self._next:
@@ -270,7 +279,10 @@ class LateStarts:
         self._number += 1
 
     def parts(self, told: Tally) -> list[Part]:
-        """Parts of the mixtures: that over scales first, then late ones with duels to count."""
+        """Parts of the mixtures: that over scales first, then the late mixtures.
+
+        Late mixtures without duels to count are omitted.
+        """
         parts = [Part(told, float(np.log1p(-self._late)), None)]
         for start in self._starts:
             counts = told.counts - start.before.counts
@@ -283,7 +295,7 @@ class LateStarts:
 
 
 def late_weight(r: int) -> float:
-    """Weight of all mixtures that begin late, in [0, 1): 0 if they can save little.
+    """Weight of all mixtures that begin late, in [0, 1); 0 if they can save little.
 
     Args:
         r: Number of coordinates of theta.
@@ -292,7 +304,7 @@ def late_weight(r: int) -> float:
 
 
 def pool(parts: Sequence[Part], theta: FloatArray, rivals: FloatArray) -> Pooled:
-    """Compute L_q and l_q with shares that make L_q - l_q high at the rivals.
+    """L_q and l_q with shares that make L_q - l_q high at `rivals`.
 
     Args:
         parts: As `LateStarts.parts` returns them.
@@ -313,7 +325,9 @@ def pool(parts: Sequence[Part], theta: FloatArray, rivals: FloatArray) -> Pooled
 
 
 def laplace_log_integral(part: Part, theta: FloatArray) -> float:
-    """Approximate `Part.log_mixture` of a late mixture, much faster; neither a lower nor an upper bound.
+    """Fast approximation of `Part.log_mixture` of a late mixture.
+
+    Neither a lower nor an upper bound.
 
     Args:
         part: A part with a prior.

@@ -1,7 +1,8 @@
 """Kernel ridge regression that grows by one row per score.
 
-Letters as in Hu et al. (2025), Algorithm 2: K (n, n) kernel matrix of the scored inputs; v (n,) their scores;
-alpha the ridge. The state is the rows of the Cholesky factor L of K + alpha I and z = L^-1 v.
+Letters as in Hu et al. (2025), Algorithm 2: K (n, n) is the kernel matrix of the scored inputs; v (n,) are
+their scores; alpha is the ridge. The state is the rows of the Cholesky factor L of K + alpha I, and
+z = L^-1 v.
 """
 
 import math
@@ -20,11 +21,11 @@ FIRST_ROWS = 16
 
 
 class KernelRidge:
-    """Predict mean k_x' (K + alpha I)^-1 v and deviation sqrt((k(x, x) - k_x' (K + alpha I)^-1 k_x) / alpha).
+    """Kernel ridge regression: mean k_x' (K + alpha I)^-1 v, and a deviation.
 
-    With u = L^-1 k_x these are u.z and sqrt((k(x, x) - u.u) / alpha). The next row of L is u of the next
-    input, so a prediction and a new row cost O(n p + n^2) each. Memory is at most n (n + 1) + 2 n p doubles,
-    half of it in use.
+    The deviation is sqrt((k(x, x) - k_x' (K + alpha I)^-1 k_x) / alpha). With u = L^-1 k_x, the mean is u.z
+    and the deviation sqrt((k(x, x) - u.u) / alpha). The next row of L is u of the next input, so a prediction
+    and a new row cost O(n p + n^2) each. Memory is at most n (n + 1) + 2 n p doubles, half of it in use.
 
     Args:
         kernel: The kernel of the inputs.
@@ -40,7 +41,7 @@ class KernelRidge:
         self._whitened = np.empty(FIRST_ROWS)  # (capacity,) z
         self.n = 0
         """Number of scored inputs."""
-        self._n_reckoned = 0  # number of scored and pending inputs; the pending ones are the last rows
+        self._n_rows = 0  # number of scored and pending inputs; the pending inputs are the last rows
 
     @property
     def inputs(self) -> FloatArray:
@@ -53,16 +54,16 @@ class KernelRidge:
         return self._substitute(self._whitened[: self.n], backwards=True)
 
     def predict(self, x: FloatArray) -> tuple[float, float]:
-        """Predict mean and deviation of the score at an input, shape (p,)."""
-        u = self._solve(x, self._n_reckoned)
+        """Predict the mean and the deviation of the score at an input, shape (p,)."""
+        u = self._solve(x, self._n_rows)
         mean = float(u[: self.n].dot(self._whitened[: self.n]))
         return mean, math.sqrt(max(self._kernel.peak - float(u.dot(u)), 0.0) / self._alpha)
 
     def learn(self, x: FloatArray, score: float) -> None:
-        """Absorb a scored input; requires that no input is pending."""
+        """Add a scored input. Requires that no input is pending."""
         u, pivot = self._append(x)
         self._whitened[self.n] = (score - float(u.dot(self._whitened[: self.n]))) / pivot
-        self.n = self._n_reckoned
+        self.n = self._n_rows
 
     def expect(self, x: FloatArray) -> None:
         """Add a pending input, which affects deviations only."""
@@ -70,15 +71,18 @@ class KernelRidge:
 
     def forget(self) -> None:
         """Remove all pending inputs, which are the last rows."""
-        self._n_reckoned = self.n
+        self._n_rows = self.n
 
     def widen(self) -> None:
-        """Append a coordinate to every input, 0 in existing ones; requires that no input is pending."""
+        """Append a coordinate to every input, 0 in existing inputs.
+
+        Requires that no input is pending.
+        """
         self._inputs = np.pad(self._inputs, ((0, 0), (0, 1)))
 
     def _append(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """Append the next row of L; return it without its pivot, and the pivot."""
-        row = self._n_reckoned
+        """Append the next row of L; return the row without its pivot, and the pivot."""
+        row = self._n_rows
         u = self._solve(x, row)
         # The term before alpha is non-negative in exact arithmetic.
         pivot = math.sqrt(max(self._kernel.peak - float(u.dot(u)), 0.0) + self._alpha)
@@ -86,36 +90,36 @@ class KernelRidge:
         self._inputs[row] = x
         self._factor[_area(row) : _area(row) + row] = u
         self._factor[_area(row) + row] = pivot
-        self._n_reckoned = row + 1
+        self._n_rows = row + 1
         return u, pivot
 
     def _solve(self, x: FloatArray, n: int) -> FloatArray:
-        """Compute L^-1 k_x for the first n rows, shape (n,)."""
+        """L^-1 k_x for the first n rows, shape (n,)."""
         return self._substitute(self._kernel.at(self._inputs[:n] @ x))
 
     def _substitute(self, right: FloatArray, *, backwards: bool = False) -> FloatArray:
-        """Multiply a right-hand side of shape (n,) by L^-1, or by L'^-1."""
+        """Product of L^-1, or of L'^-1 if `backwards`, with a vector of shape (n,)."""
         n = len(right)
-        if n == 0:  # BLAS refuses it
+        if n == 0:  # BLAS refuses an empty vector
             return right
-        # L stored by rows is, for BLAS, its transpose packed by columns.
+        # BLAS reads L, stored by rows, as its transpose packed by columns.
         solved: FloatArray = dtpsv(n, self._factor[: _area(n)], right, lower=0, trans=int(not backwards))
         return solved
 
     def _make_room(self, rows: int) -> None:
         if rows > len(self._inputs):
-            self._inputs = _doubled(self._inputs)
-            self._whitened = _doubled(self._whitened)
+            self._inputs = _double(self._inputs)
+            self._whitened = _double(self._whitened)
         if _area(rows) > len(self._factor):
-            self._factor = _doubled(self._factor)
+            self._factor = _double(self._factor)
 
 
 def _area(n: int) -> int:
-    """Number of entries in the first n rows of a triangle."""
+    """Number of entries in the first n rows of a lower triangle."""
     return n * (n + 1) // 2
 
 
-def _doubled(array: FloatArray) -> FloatArray:
+def _double(array: FloatArray) -> FloatArray:
     return np.concatenate([array, np.empty_like(array)])
 
 

@@ -1,4 +1,7 @@
-"""Kernels on contexts of equal length, functions of the inner product alone, and random features of one."""
+"""Kernels on contexts of equal length, and random Fourier features.
+
+A kernel is a function of the inner product.
+"""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from winnow.algorithms.state.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """Similarity of two inputs of the same length, by name; see `RouteConfig` for the formulas."""
+    """Similarity of two inputs of the same length; see `RouteConfig` for the formulas."""
 
     name: KernelName
     gamma: float
@@ -20,7 +23,8 @@ class Kernel:
     bandwidth: float
     """Bandwidth of "rbf"."""
     squared_length: float = 1.0
-    """Squared length of every input: 1 for a context, 2 for one with an arm's indicator appended."""
+    """Squared length of every input.
+    1 for a context, 2 for a context with an arm's indicator appended."""
 
     @classmethod
     def of(cls, config: RouteConfig, squared_length: float = 1.0) -> "Kernel":
@@ -44,13 +48,13 @@ class Kernel:
                 return 1.0
 
     def at(self, products: FloatArray) -> FloatArray:
-        """Compute k(x, x') from the inner products x.x', any shape, element by element."""
+        """k(x, x') from the inner products x.x', of any shape, element by element."""
         match self.name:
             case "linear":
                 return products
             case "poly3":
                 base = 1.0 + self.gamma * products
-                return base * base * base  # a general power takes thirty times as long
+                return base * base * base  # `**` takes thirty times as long
             case "rbf":
                 # |x - x'|^2 = 2 (squared length - x.x')
                 scaled: FloatArray = np.exp((products - self.squared_length) / math.pow(self.bandwidth, 2))
@@ -58,11 +62,12 @@ class Kernel:
 
 
 class RandomFeatures:
-    """Features phi(y) = D^-1/2 [cos w_j.y, sin w_j.y], of length 1, with phi(y).phi(y') near the rbf kernel.
+    """Random features phi(y) of length 1 that approximate the rbf kernel.
 
-    The frequencies w_j, from N(0, bandwidth^-2 I), are standard normal numbers, a function of the seed alone,
-    divided by the bandwidth. So they are the same in a resumed campaign, and proportional for all bandwidths.
-    The kernel is k(y, y').
+    phi(y) = D^-1/2 [cos w_j.y, sin w_j.y], and phi(y).phi(y') is near the kernel. The rbf kernel is k(y, y').
+    The frequencies w_j, from N(0, bandwidth^-2 I), are standard normal numbers divided by the bandwidth. The
+    numbers depend on the seed alone, so the frequencies are the same in a resumed campaign, and proportional
+    for all bandwidths.
 
     Args:
         config: The problem and the common parameters; the kernel must be "rbf".
@@ -79,7 +84,7 @@ class RandomFeatures:
                 "kernel",
                 config.kernel,
                 config.kernel == "rbf",
-                "'rbf': only its features are known",
+                "'rbf', the only kernel with random features",
             ),
             ("n_features", n_features, n_features >= 1, "at least 1"),
             ("feature_seed", feature_seed, feature_seed >= 0, "at least 0"),
@@ -94,12 +99,12 @@ class RandomFeatures:
         return 2 * len(self.frequencies)
 
     def __call__(self, context: FloatArray) -> FloatArray:
-        """Compute phi(y) of a context, shape (d,) to (2 D,)."""
+        """phi(y) of a context: shape (d,) to (2 D,)."""
         return fourier(self.frequencies, context)
 
 
 def fourier(frequencies: FloatArray, context: FloatArray) -> FloatArray:
-    """Compute phi(y) of a context, shape (2 D,), for frequencies of shape (D, d)."""
+    """phi(y) of a context, shape (2 D,), for frequencies of shape (D, d)."""
     phases = frequencies @ context
     waves: FloatArray = np.concatenate([np.cos(phases), np.sin(phases)]) / math.sqrt(len(frequencies))
     return waves

@@ -1,8 +1,8 @@
 """Ridge regression on p features whose inverse is updated with each score.
 
-Letters as in Hu et al. (2025), Algorithm 5: Phi (n, p) features of the scored inputs; v (n,) their scores;
-alpha the ridge; A = Phi'Phi + alpha I (p, p); P = A^-1; b = Phi'v. Symmetric matrices are packed: the rows of
-their lower half, one after another.
+Letters as in Hu et al. (2025), Algorithm 5: Phi (n, p) are the features of the scored inputs; v (n,) are
+their scores; alpha is the ridge; A = Phi'Phi + alpha I (p, p); P = A^-1; b = Phi'v. Symmetric matrices are
+packed: the rows of their lower half, one after another.
 """
 
 import math
@@ -22,14 +22,15 @@ SCORES_PER_REFRESH = 2_000  # an inverse of 400 features takes about as long as 
 
 
 class LinearRidge:
-    """Predict mean x' P b and deviation sqrt(x' P x), in O(p^2) time per score and memory.
+    """Ridge regression: mean x' P b and deviation sqrt(x' P x).
 
-    Each score updates P by the Sherman-Morrison formula. Every 2 000 scores P is recomputed from A, which is
-    a plain sum, so rounding errors do not accumulate.
+    A score costs O(p^2) time; memory is O(p^2). Each score updates P by the Sherman-Morrison formula. Every 2
+    000 scores P is recomputed from A, which is a plain sum, so rounding errors do not accumulate.
 
-    The deviation of the paper, sqrt((1 - x' P Phi'Phi x) / alpha), is the same for x of length 1: P Phi'Phi =
-    I - alpha P, so the term under the root is (1 - x'x + alpha x'P x) / alpha. For x of another length, this
-    class has the deviation of the same regression as a `KernelRidge` with a linear kernel.
+    The deviation of the paper, sqrt((1 - x' P Phi'Phi x) / alpha), is the same for x of length 1. The reason
+    is that P Phi'Phi = I - alpha P, so the term under the root is (1 - x'x + alpha x'P x) / alpha. For x of
+    another length, this class has the deviation of the same regression as a `KernelRidge` with a linear
+    kernel.
 
     Args:
         width: p, the number of features.
@@ -41,7 +42,7 @@ class LinearRidge:
         self._alpha = alpha
         self._gram = _packed_identity(width, alpha)  # A
         self._inverse = _packed_identity(width, 1.0 / alpha)  # P
-        self._reckoned: FloatArray | None = None  # P including the pending inputs; None if there are none
+        self._pending_inverse: FloatArray | None = None  # P including pending inputs; None without any
         self._moments = np.zeros(width)  # b
         self.weights: FloatArray = np.zeros(width)
         """P b, shape (p,): the mean at x is x.weights."""
@@ -49,13 +50,13 @@ class LinearRidge:
         """Number of scored inputs."""
 
     def predict(self, x: FloatArray) -> tuple[float, float]:
-        """Predict mean and deviation of the score at an input, shape (p,)."""
-        inverse = self._inverse if self._reckoned is None else self._reckoned
+        """Predict the mean and the deviation of the score at an input, shape (p,)."""
+        inverse = self._inverse if self._pending_inverse is None else self._pending_inverse
         square = float(x.dot(dspmv(self._width, 1.0, inverse, x)))
         return float(x.dot(self.weights)), math.sqrt(max(square, 0.0))
 
     def learn(self, x: FloatArray, score: float) -> None:
-        """Absorb a scored input; requires that no input is pending."""
+        """Add a scored input. Requires that no input is pending."""
         dspr(self._width, 1.0, x, self._gram, overwrite_ap=1)
         self._moments += score * x
         self.n += 1
@@ -67,16 +68,19 @@ class LinearRidge:
 
     def expect(self, x: FloatArray) -> None:
         """Add a pending input, which affects deviations only."""
-        if self._reckoned is None:
-            self._reckoned = self._inverse.copy()
-        _shrink(self._reckoned, x)
+        if self._pending_inverse is None:
+            self._pending_inverse = self._inverse.copy()
+        _shrink(self._pending_inverse, x)
 
     def forget(self) -> None:
         """Remove all pending inputs."""
-        self._reckoned = None
+        self._pending_inverse = None
 
     def widen(self) -> None:
-        """Append a coordinate to every input, 0 in existing ones; requires that no input is pending."""
+        """Append a coordinate to every input, 0 in existing inputs.
+
+        Requires that no input is pending.
+        """
         zeros = np.zeros(self._width)
         self._gram = np.concatenate([self._gram, zeros, [self._alpha]])
         self._inverse = np.concatenate([self._inverse, zeros, [1.0 / self._alpha]])
@@ -96,7 +100,10 @@ class LinearRidge:
 
 
 def _shrink(inverse: FloatArray, x: FloatArray) -> FloatArray:
-    """Update P in place to the inverse of A + x x'; return the gain, that inverse times x."""
+    """Update P in place to the inverse of A + x x'.
+
+    Return the gain, that inverse times x.
+    """
     direction = dspmv(len(x), 1.0, inverse, x)
     scale = 1.0 + float(x.dot(direction))
     dspr(len(x), -1.0 / scale, direction, inverse, overwrite_ap=1)

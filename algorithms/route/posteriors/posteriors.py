@@ -1,4 +1,7 @@
-"""Posteriors of the scores of all arms, from one regression per arm or one for all arms."""
+"""Posteriors of the scores of all arms.
+
+From one regression per arm, or one for all arms.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
@@ -10,18 +13,18 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class Ridge(Protocol):
-    """Regression that predicts a score and its uncertainty from scored and from pending inputs.
+    """Regression that predicts a score and its uncertainty.
 
-    A pending input reduces the deviation and leaves the mean: the deviation does not depend on scores, so it
-    is known before they are.
+    It uses scored and pending inputs. A pending input reduces the deviation and leaves the mean unchanged:
+    the deviation does not depend on scores, so it is known before they are observed.
     """
 
     def predict(self, x: FloatArray) -> tuple[float, float]:
-        """Predict mean and deviation of the score at an input, shape (p,)."""
+        """Predict the mean and the deviation of the score at an input, shape (p,)."""
         ...
 
     def learn(self, x: FloatArray, score: float) -> None:
-        """Absorb a scored input; requires that no input is pending."""
+        """Add a scored input. Requires that no input is pending."""
         ...
 
     def expect(self, x: FloatArray) -> None:
@@ -29,7 +32,10 @@ class Ridge(Protocol):
         ...
 
     def forget(self) -> None:
-        """Remove all pending inputs; the state is then, bit for bit, as if there had been none."""
+        """Remove all pending inputs.
+
+        The state is then, bit for bit, as if no input had been pending.
+        """
         ...
 
 
@@ -37,7 +43,10 @@ class WidenableRidge(Ridge, Protocol):
     """A regression whose inputs can be extended."""
 
     def widen(self) -> None:
-        """Append a coordinate to every input, 0 in existing ones; requires that no input is pending."""
+        """Append a coordinate to every input, 0 in existing inputs.
+
+        Requires that no input is pending.
+        """
         ...
 
 
@@ -46,19 +55,22 @@ W = TypeVar("W", bound=WidenableRidge)
 
 
 class Posteriors(Protocol):
-    """Predict the scores of arms on a prompt."""
+    """Interface of predictions of the scores of arms on a prompt."""
 
     @property
     def eta(self) -> float | None:
-        """Weight of uncertainty in a choice, if it was learned from the scores; otherwise None."""
+        """Weight of uncertainty in a choice if it was learned from the scores.
+
+        Otherwise None.
+        """
         ...
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Predict means and deviations of the scores of some arms, shape (len(arms),) each."""
+        """Predict means and deviations of some arms' scores, shape (len(arms),) each."""
         ...
 
     def learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Absorb a score; requires that no pair is pending."""
+        """Add a score. Requires that no pair is pending."""
         ...
 
     def expect(self, arm: int, context: FloatArray) -> None:
@@ -74,7 +86,10 @@ class Posteriors(Protocol):
         ...
 
     def policy(self, usable: BoolArray) -> Policy:
-        """Export the means as plain arrays; arms that are not usable, shape (K,), are never chosen."""
+        """Export the means as plain arrays.
+
+        Arms outside the mask `usable`, shape (K,), are never chosen.
+        """
         ...
 
 
@@ -104,7 +119,7 @@ class PerArmPosteriors(Generic[R]):
 
     @property
     def eta(self) -> None:
-        """None, because no weight is learned."""
+        """None, because this class learns no weight of uncertainty."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Predict means and deviations of the scores of some arms."""
@@ -113,7 +128,7 @@ class PerArmPosteriors(Generic[R]):
         return found[:, 0], found[:, 1]
 
     def learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Absorb a score; requires that no pair is pending."""
+        """Add a score. Requires that no pair is pending."""
         self._model(arm).learn(self._lift(context), score)
 
     def expect(self, arm: int, context: FloatArray) -> None:
@@ -158,7 +173,7 @@ class JointPosteriors(Generic[W]):
 
     @property
     def eta(self) -> None:
-        """None, because no weight is learned."""
+        """None, because this class learns no weight of uncertainty."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Predict means and deviations of the scores of some arms."""
@@ -166,7 +181,7 @@ class JointPosteriors(Generic[W]):
         return found[:, 0], found[:, 1]
 
     def learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Absorb a score; requires that no pair is pending."""
+        """Add a score. Requires that no pair is pending."""
         self.model.learn(self._input(arm, context), score)
 
     def expect(self, arm: int, context: FloatArray) -> None:

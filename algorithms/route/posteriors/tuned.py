@@ -1,13 +1,14 @@
-"""Posteriors whose kernel is chosen from the scores, repeatedly as their number grows.
+"""Posteriors whose kernel is chosen from the scores.
 
-The rbf kernel and the noise are chosen by marginal likelihood on a grid.
-The scores v_a of arm a, less their common mean, are modelled as normal with mean 0 and covariance s^2 (K_a +
-alpha I): an independent Gaussian process per arm, with the kernel matrix K_a of its contexts, amplitude s and
-noise of variance alpha s^2. Its posterior mean is that of kernel ridge regression with ridge alpha.
+The choice is repeated as the number of scores grows. The bandwidth of the rbf kernel and the noise are chosen
+by marginal likelihood on a grid. The scores v_a of arm a, minus their common mean, are modelled as normal
+with mean 0 and covariance s^2 (K_a + alpha I). This is an independent Gaussian process per arm, with the
+kernel matrix K_a of its contexts, amplitude s, and noise of variance alpha s^2. Its posterior mean is that of
+kernel ridge regression with ridge alpha.
 
 A few dozen scores are easily overfitted with almost no noise and a narrow kernel, and exploration would then
-stop. So the logarithms of the bandwidth and of alpha have a normal prior, centred at 1 with the width in
-`_prior`. From some hundred scores on it has little influence.
+stop. So the logarithms of the bandwidth and of alpha have a normal prior, whose centre is a bandwidth of 1
+and an alpha of 1; `_prior` states its width. From a few hundred scores on it has little influence.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,26 +23,28 @@ from winnow.algorithms.route.posteriors.posteriors import Posteriors
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 BANDWIDTHS = (0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
-"""Bandwidths of the grid: from one at which only nearly equal contexts are similar to one at which all
-are."""
+"""Bandwidths of the grid.
+At the smallest, only nearly equal contexts are similar; at the largest, all contexts are similar."""
 ALPHAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 LEAST_NOISE = 0.05
-"""Smallest noise, in units of scores: scores that have not varied yet can vary later."""
+"""Smallest noise, in units of scores.
+Scores that have not varied yet can vary later."""
 TINY = 1e-12
-"""Replaces a variance of 0, if all scores are equal."""
+"""Replaces a variance of 0, which occurs if all scores are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothness:
-    """Smoothness of scores over contexts, and their noise."""
+    """How smoothly scores vary with the context, and how noisy they are."""
 
     bandwidth: float
     """Bandwidth of the rbf kernel."""
     alpha: float
-    """Variance of the noise relative to the learned function: the ridge of a regression."""
+    """Variance of the noise relative to the learned function.
+    The ridge of a regression."""
     noise: float
-    """Estimated standard deviation of a score around its expectation, rounded to three digits, so that the
-    last bits of a decomposition hardly ever matter."""
+    """Estimated standard deviation of a score around its expectation.
+    Rounded to three digits, so that the last bits of a decomposition hardly ever matter."""
 
 
 def most_probable(
@@ -51,21 +54,22 @@ def most_probable(
     bandwidths: Sequence[float] = BANDWIDTHS,
     alphas: Sequence[float] = ALPHAS,
 ) -> Smoothness:
-    """Find the grid point with the highest likelihood times prior, s optimal; the first of equals.
+    """Grid point with the highest likelihood times prior, at the optimal s.
 
-    It takes O(sum_a n_a^3) time per bandwidth: one decomposition per arm serves every alpha.
+    Among equals, the first. It takes O(sum_a n_a^3) time per bandwidth: one decomposition per arm serves
+    every alpha.
 
     Args:
-        arms: Shape (n,), at least 1.
+        arms: Shape (n,), with n at least 1.
         contexts: Shape (n, d), of length 1.
-        scores: Shape (n,), without their mean.
+        scores: Shape (n,), centred to mean 0.
         bandwidths: Bandwidths of the grid.
         alphas: Ridges of the grid.
     """
     ridges = np.array(alphas)  # (A,)
     best, chosen = -np.inf, None
     for bandwidth in bandwidths:
-        variances, likelihoods = _profiled(arms, contexts, scores, bandwidth, ridges)
+        variances, likelihoods = _profile_likelihood(arms, contexts, scores, bandwidth, ridges)
         densities = likelihoods + _prior(bandwidth, ridges)
         place = int(densities.argmax())
         if densities[place] > best:
@@ -79,16 +83,20 @@ def most_probable(
 def _prior(bandwidth: float, alphas: FloatArray) -> FloatArray:
     """Log prior density of a bandwidth and each alpha, up to a constant, shape (A,).
 
-    The logarithms to base 3 and to base 10, respectively, are normal with mean 0 and variance 1/2.
+    The logarithm of the bandwidth to base 3 and that of alpha to base 10 are normal with mean 0 and variance
+    1/2.
     """
     density: FloatArray = -((np.log(bandwidth) / np.log(3.0)) ** 2) - np.log10(alphas) ** 2
     return density
 
 
-def _profiled(
+def _profile_likelihood(
     arms: IntArray, contexts: FloatArray, scores: FloatArray, bandwidth: float, ridges: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Optimal s^2 and its log-likelihood, up to a constant, for each ridge; (A,) each."""
+    """Optimal s^2 and its log-likelihood for each ridge, shape (A,) each.
+
+    The log-likelihood is up to a constant.
+    """
     kernel = Kernel(name="rbf", gamma=1.0, bandwidth=bandwidth)
     logs, squares = np.zeros(len(ridges)), np.zeros(len(ridges))
     for arm in np.unique(arms):
@@ -102,23 +110,25 @@ def _profiled(
 
 
 FIRST_CHOICE, LAST_CHOICE = 64, 4_096
-"""Number of scores at the first and the last choice; each choice comes at twice as many as the one before.
-After the last one, contexts need not be stored any longer, and no prompt waits for a long refit."""
+"""Number of scores at the first and at the last choice.
+The number doubles from choice to choice. After the last choice, contexts are no longer stored, and no
+prompt waits for a long refit."""
 MOST_SCORES = 600
-"""Largest number of scores in a likelihood: a decomposition of more takes seconds."""
+"""Largest number of scores in a likelihood.
+Decomposing the matrix of more scores takes seconds."""
 
 
 class TunedPosteriors:
     """Posteriors with the rbf kernel that is most probable given the scores so far.
 
     After 64, 128, 256, ... and finally 4 096 scores, the bandwidth and alpha are chosen from up to 600 of
-    them, evenly spread over all so far: the last ones alone are mostly of arms on prompts that suit them, and
-    look like noise. All scores are then relearned, less half their mean, so the state is a function of the
-    scores in order. Regressions shrink to that half: scores are mostly of good arms, so their mean is too
-    high for the others, and 0, to which the published algorithm shrinks, is only the middle of the scale. If
-    the best arm depends on the prompt, half had a smaller regret than either in measurements. `eta` becomes
-    the deviation of the noise: eta x deviation is then the deviation of a Gaussian process from which scores
-    are drawn.
+    them, evenly spread over all scores so far: the latest scores alone are mostly of arms on prompts that
+    suit them, and look like noise. All scores are then learned again, minus half their mean, so the state is
+    a function of the scores in order. Regressions shrink to that half. Scores are mostly of good arms, so
+    their mean is too high for the other arms; 0, to which the published algorithm shrinks, is only the middle
+    of the scale. In measurements, if the best arm depends on the prompt, half had a smaller regret than
+    either. `eta` becomes the deviation of the noise: eta x deviation is then the deviation of a Gaussian
+    process from which scores are drawn.
 
     Args:
         config: The problem and the common parameters; numbers set for `alpha` and `eta` are kept.
@@ -150,7 +160,10 @@ class TunedPosteriors:
         return means + self._centre, deviations
 
     def learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Absorb a score; requires that no pair is pending."""
+        """Add a score, and choose the kernel if enough scores are present.
+
+        Requires that no pair is pending.
+        """
         self._inner.learn(arm, context, score - self._centre)
         if self._next > LAST_CHOICE:
             return
@@ -177,7 +190,7 @@ class TunedPosteriors:
         return Policy(policy.arrays, {**policy.parameters, "centre": self._centre})
 
     def _choose(self) -> None:
-        """Choose the kernel and relearn all scores."""
+        """Choose the kernel and learn all scores again."""
         config, told = self._config, self._told
         self._centre = sum(score for _, _, score in told) / len(told) / 2.0
         spread = np.linspace(0, len(told) - 1, min(len(told), MOST_SCORES)).astype(np.int64)
@@ -201,5 +214,5 @@ class TunedPosteriors:
 
 
 def is_tuned(config: RouteConfig) -> bool:
-    """Whether a config requires the kernel to be chosen."""
+    """Whether a config requires that the kernel is chosen from the scores."""
     return config.kernel == "rbf" and config.bandwidth == "auto"

@@ -100,7 +100,7 @@ class HoldoutSelector:
             self._inner.tell(self._of_selection(batch), outcomes)
         self._n_told += len(batch)
         before = len(self._in_flight)
-        self._in_flight.told(batch)
+        self._in_flight.take_first(batch)
         if len(self._in_flight) < before:
             self._n_pending -= len(batch)
             self._n_of_inner -= not self._is_held_out(batch)
@@ -128,7 +128,7 @@ class HoldoutSelector:
     def _note_asked(self, batch: Batch) -> None:
         if len(batch) == 0:
             return
-        self._in_flight.asked(batch)
+        self._in_flight.append(batch)
         self._n_pending += len(batch)
         if self._is_held_out(batch):
             self._held_out_asked.update(_pairs(batch))
