@@ -190,7 +190,7 @@ def test_an_actor_that_is_killed_is_an_engine_that_died_and_takes_its_vllm_along
     engine = start(dataclasses.replace(model, provider="vllm"), settings)
     [(actor, vllm)] = until(lambda: [(actor, each) for actor in actors() for each in vllm_of(actor)])
     actor.kill()
-    with pytest.raises(EngineDied, match="the Ray actor is gone: "):
+    with pytest.raises(EngineDied, match="the Ray actor has ended: "):
         engine.generate(requests(1))
     until(lambda: not alive(vllm))
     engine.close()

@@ -74,7 +74,7 @@ def test_a_campaign_is_refused_in_one_sentence_with_all_models_that_cannot_be_as
         stored(in_three(server, dead))
     said = str(refused.value)
     assert said.startswith("2 of 3 models cannot be reached: 'two' (")
-    assert f"{server.url} does not have it (404: The model does not exist.)" in said
+    assert f"{server.url} does not have the model (404: The model does not exist.)" in said
     assert "it lists served" in said
     assert f"and 'three' ({dead} gave no answer" in said
     assert "--allow-missing (execution.allow_missing: true)" in said
@@ -104,7 +104,9 @@ def test_models_that_may_be_missing_are_left_out_of_the_campaign_for_good(dead):
         "winner without two, three, exact",
         "tied without two, three, exact",
     )
-    assert dict(answer_lines(status.answer))["left out"].startswith(f"two ({server.url} does not have it")
+    assert dict(answer_lines(status.answer))["left out"].startswith(
+        f"two ({server.url} does not have the model"
+    )
 
 
 def spec_of_one(server, **keys):

@@ -160,8 +160,11 @@ def test_a_model_whose_thoughts_are_nowhere_is_named_and_one_that_thought_once_i
 @pytest.mark.parametrize(
     ("detail", "words"),
     [
-        ("the server ended it by 'tool_calls'", "the model called a tool: tell it to answer in text"),
-        ("the model says: I cannot\x1b[31m", "check the prompt and what the server allows"),
+        (
+            "the server ended the text with finish_reason 'tool_calls'",
+            "the model called a tool: tell it to answer in text",
+        ),
+        ("the model refused: I cannot\x1b[31m", "check the prompt and what the server allows"),
     ],
 )
 def test_a_candidate_whose_requests_are_refused_is_named_with_the_servers_words(campaign, detail, words):

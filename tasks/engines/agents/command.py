@@ -1,4 +1,4 @@
-"""Provider `command`: a program that reads a JSON object from standard input and prints its output."""
+"""Provider `command`: a program that reads JSON from standard input and prints its output."""
 
 import json
 import os
@@ -33,7 +33,7 @@ from winnow.tasks.processes.orphans import OrphanGuard
 from winnow.tasks.processes.process_tree import end_tree
 
 MOST_BYTES = 4 << 20
-"""Bytes of standard output that a run may write."""
+"""Maximum bytes of standard output of a run."""
 
 KEPT_OF_STDERR = 1 << 16
 
@@ -47,7 +47,7 @@ PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDI
 LOOK_EVERY_S = 0.1
 
 REST = 20.0
-"""Time between two checks of the program's files, as a multiple of the duration of a check."""
+"""Seconds between two checks of the program's files, as a multiple of the duration of a check."""
 
 
 def _variable(name: str) -> str:
@@ -62,12 +62,12 @@ class Settings(AgentSettings):
     KNOBS: ClassVar[tuple[str, ...]] = (*AgentSettings.KNOBS, "env")
 
     command: list[Annotated[str, Field(min_length=1)]] = Field(min_length=1)
-    """The program and its arguments, such as [python, agent.py]; no shell reads them."""
+    """The program and its arguments, such as [python, agent.py]; no shell interprets them."""
     env: list[Annotated[str, AfterValidator(_variable)]] = Field(default=[])
-    """Further environment variables passed to the program, besides PATH, HOME, language and time zone."""
+    """Additional environment variables for the program, besides PATH, HOME, language and time zone."""
     reply: Literal["auto", "json", "text"] = "auto"
-    """Format of standard output: json is an object with `output`, text is the output itself; auto detects
-    the format from the content."""
+    """Format of standard output. "json": an object with `output`; "text": the output itself; "auto": detected
+    from the content."""
     retry_on: list[int] = Field(default=[TEMPORARY])
     """Exit codes after which a run is tried again."""
 
@@ -96,25 +96,26 @@ class Settings(AgentSettings):
         """See `AgentSettings`."""
         if shutil.which(self.command[0]) is None:
             raise ValueError(
-                f"there is no program {self.command[0]!r}; install it, or give its path from {Path.cwd()}"
+                f"there is no program {self.command[0]!r}; install it, or give its path relative to "
+                f"{Path.cwd()}"
             )
         variable_values(self.env)
 
 
 class Caller:
-    """Runs the program once for each attempt.
+    """Run the program once for each attempt.
 
     Args:
-        name: The agent's.
-        settings: Its keys of the campaign's file.
-        log_folder: Not used: the reason of a failed run quotes the program's error output.
+        name: Name of the agent.
+        settings: The agent's keys of the campaign's file.
+        log_folder: Not used, because the reason of a failed run quotes the program's error output.
     """
 
     def __init__(self, name: str, settings: Settings, log_folder: Path) -> None:
         self._name, self._settings = name, settings
         self._secrets = variable_values(settings.env)
         passed = {key for key in os.environ if key in PASSED_ON or key.startswith("LC_")}
-        # Bytecode next to a source could belong to another one: each run of Winnow compiles for itself.
+        # Bytecode next to a source file could belong to another version, so each run of Winnow compiles anew.
         self._compiled = tempfile.TemporaryDirectory(prefix="winnow-compiled-", ignore_cleanup_errors=True)
         forced = {"PYTHONPYCACHEPREFIX": self._compiled.name}
         self._environment = {**{key: os.environ[key] for key in passed}, **self._secrets, **forced}
@@ -124,7 +125,7 @@ class Caller:
         self._command = [program, *arguments]
         self._guard = OrphanGuard()
         self._folder = Path.cwd()
-        self._looking = threading.Lock()  # guards the two below
+        self._looking = threading.Lock()  # guards the next two
         self._code: Mapping[str, str] | None = code_that_runs(settings.command, self._folder)
         self._next_look = 0.0
         self._changed = threading.Condition()  # guards everything below
@@ -140,7 +141,7 @@ class Caller:
             is_done = run.until(time.monotonic() + self._settings.timeout)
         finally:
             self._end(process)
-        self._require_unchanged()  # else the reply would be that of other code
+        self._require_unchanged()  # otherwise the reply could come from other code
         if not is_done:
             raise CallFailed(
                 f"the command did not end within {self._settings.timeout:g} s", reason="timed_out"
@@ -156,7 +157,7 @@ class Caller:
         return self._read(bytes(run.output))
 
     def close(self) -> None:
-        """End all programs with their children."""
+        """End all programs and their children."""
         with self._changed:
             self._closed = True
             for process in self._running:
@@ -225,7 +226,7 @@ class Caller:
 
 
 class _Run:
-    """Writes a program's input and reads its output; keeps a bounded part of the output."""
+    """Write a program's input and read its output, of which a bounded part is kept."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", content: bytes) -> None:
         self._process, self._left = process, memoryview(content)
@@ -256,7 +257,7 @@ class _Run:
                 for key, _ in selector.select(min(left, LOOK_EVERY_S)):
                     if not self._move(key.fd):
                         selector.unregister(key.fileobj)
-                        key.fileobj.close()  # type: ignore[union-attr]  # the selector has files alone
+                        key.fileobj.close()  # type: ignore[union-attr]  # the selector has only files
         if self.is_too_long:
             return True
         try:
@@ -275,7 +276,7 @@ class _Run:
         return self._process.poll() is not None and not selector.select(0)
 
     def _move(self, descriptor: int) -> bool:
-        """Write or read what the pipe accepts or holds now; return whether there may be more."""
+        """Write or read as much as the pipe allows now; return whether more may follow."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -285,7 +286,7 @@ class _Run:
             chunk = os.read(descriptor, 1 << 16)
         except BlockingIOError:
             return True
-        except OSError:  # it closed its standard input, as it may
+        except OSError:  # the program may close its standard input
             return False
         if not self._process.stdout.closed and descriptor == self._process.stdout.fileno():
             self.output += chunk
@@ -305,7 +306,7 @@ def _ending(code: int) -> str:
 
 
 def _said(output: bytes) -> object:
-    """The output of a failed run, if it is JSON that may contain its cost."""
+    """Output of a failed run as a JSON value, which may report its cost; None if it is not JSON."""
     try:
         return json.loads(output)
     except (ValueError, RecursionError):

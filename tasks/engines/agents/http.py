@@ -1,4 +1,4 @@
-"""Provider `http`: sends one request to an endpoint for each run; a JSON pointer locates the output."""
+"""Provider `http`: each run sends one request to an endpoint and reads its response."""
 
 import json
 import re
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from winnow.tasks.engines.openai.http_connection import HttpConnection
 
 MOST_BYTES = 4 << 20
-"""Bytes of an answer that are read."""
+"""Maximum bytes of an answer that are read."""
 
 LONGEST_WAIT = 60.0
-"""Maximum seconds of a wait that a server requests by Retry-After."""
+"""Maximum seconds of waiting that a server requests by Retry-After."""
 
 PLACE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
-"""A value put into the URL, a header or the body, such as {{ question }} or {{ params.k }}."""
+"""Placeholder in the URL, a header or the body, such as {{ question }} or {{ params.k }}."""
 
 VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 
@@ -44,10 +44,10 @@ SECRET_HEADERS = frozenset(
         "x-goog-api-key",
     }
 )
-"""Headers that hold a key, whose value must come from an environment variable and not from the file."""
+"""Headers that hold a key, whose value must come from an environment variable instead of the file."""
 
 OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
-"""Headers that the connection sets."""
+"""Headers that only the connection sets."""
 
 
 def _url(value: str) -> str:
@@ -64,7 +64,7 @@ def _url(value: str) -> str:
     if "@" in parts.netloc or parts.fragment or VARIABLE.search(value):
         raise PydanticCustomError(
             "secret",
-            "may hold no user, password, fragment or $NAME, as it is stored and shown; put keys into headers",
+            "must have no user, password, fragment or $NAME, because it is stored; put keys into headers",
         )
     return value
 
@@ -86,11 +86,11 @@ class Settings(AgentSettings):
     seed, params.NAME or sampling.NAME."""
     method: Literal["POST", "GET", "PUT"] = "POST"
     headers: dict[str, str] = Field(default={})
-    """Headers, in which $NAME is replaced by the environment variable."""
+    """Headers of the request; $NAME in a value is replaced by the environment variable."""
     body: JsonValue = None
-    """JSON body of the request. Texts in it may hold {{ NAME }} as in `url`; a text that consists of one
-    {{ NAME }} becomes the value itself, of any type. Without `body`, POST and PUT send the JSON object that
-    a command receives."""
+    """JSON body of the request. Texts in it may have {{ NAME }} as in `url`; a text that is only {{ NAME }}
+    becomes the value itself, of any type. Without `body`, POST and PUT send the JSON object that a command
+    receives."""
     output: Pointer | None = None
     """JSON pointer to the output in the response; if unset, the response is read like a command's output."""
     usage: Pointer | None = None
@@ -102,7 +102,7 @@ class Settings(AgentSettings):
     trace: Pointer | None = None
     """JSON pointer to a trace, which is stored with the output."""
     retry_on: list[int] = Field(default=[408, 425, 429, 500, 502, 503, 504])
-    """HTTP statuses after which a run is tried again. A failed connection is also tried again."""
+    """HTTP statuses after which a run is tried again; also done after a failed connection."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Settings":
@@ -115,7 +115,7 @@ class Settings(AgentSettings):
                     f"headers.{name} holds a key; put it into an environment variable and write $NAME here",
                 )
         if self.output is None and any((self.usage, self.cost, self.metrics, self.trace)):
-            raise ValueError("usage, cost, metrics and trace are pointers beside output; add output")
+            raise ValueError("usage, cost, metrics and trace need output; add output")
         if self.method == "GET" and self.body is not None:
             raise ValueError("a GET has no body; remove body, or choose method: POST")
         return self
@@ -147,11 +147,11 @@ class Settings(AgentSettings):
 
 
 class Caller:
-    """Sends a request for each attempt, through the connection that guards against hostile servers.
+    """Send one request for each attempt, with limits against hostile servers.
 
     Args:
-        name: The agent's.
-        settings: Its keys of the campaign's file.
+        name: Name of the agent.
+        settings: The agent's keys of the campaign's file.
         log_folder: Not used.
 
     Raises:
@@ -208,7 +208,9 @@ class Caller:
         for name, value in self._settings.headers.items():
             filled = VARIABLE.sub(lambda match: self._secrets[match[1]], value)
             if not (filled.isascii() and filled.isprintable()):
-                raise EngineLoadFailed(self._name, f"headers.{name} holds characters that no header can")
+                raise EngineLoadFailed(
+                    self._name, f"headers.{name} contains characters that HTTP headers cannot"
+                )
             found[name.lower()] = filled
         return found
 
@@ -315,11 +317,11 @@ def _json(content: bytes) -> object:
 
 
 ROOTS = ("example", "prompt", "params", "sampling", "seed", "limits")
-"""First parts of the names of a message; any other name is a field of the example."""
+"""Names that refer to a part of the message; any other name is a field of the example."""
 
 
 def value_at(name: str, message: JsonObject) -> object:
-    """The value of a dotted name in a message.
+    """Value of a dotted name in a message.
 
     Raises:
         CallFailed: If the message has no value of this name.
@@ -331,13 +333,13 @@ def value_at(name: str, message: JsonObject) -> object:
     found: object = message if parts[0] in ROOTS and parts[0] not in example else example
     for part in parts:
         if not isinstance(found, Mapping) or part not in found:
-            raise CallFailed(f"there is no {name!r} to put into the request", reason="bad_request")
+            raise CallFailed(f"the request needs {name!r}, which is not available", reason="bad_request")
         found = found[part]
     return found
 
 
 def pointed(value: object, pointer: str) -> tuple[object, bool]:
-    """The value at a JSON pointer (RFC 6901), and whether there is one."""
+    """Value at a JSON pointer (RFC 6901), and whether it exists."""
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, Mapping) and name in value:

@@ -40,10 +40,10 @@ START_SECONDS = 120.0
 """Maximum seconds for importing the file."""
 
 GRACE = 1.0
-"""Seconds that an `async` function has to end by itself after its time-out."""
+"""Seconds in which an `async` function can end by itself after its time-out."""
 
 MOST_BYTES = 8 << 20
-"""Bytes of a reply."""
+"""Maximum bytes of a reply."""
 
 SHOWN = 300
 
@@ -58,7 +58,7 @@ class Settings(AgentSettings):
     """Keys of an entry with `provider: python`."""
 
     function: Annotated[str, Field(min_length=1), AfterValidator(_function)]
-    """The file and the function's name, such as agent.py:answer; sync or async."""
+    """File and name of the function, such as agent.py:answer; sync or async."""
     retry_on: list[str] = Field(default=[])
     """Names of exceptions after which a run is tried again, such as TimeoutError."""
 
@@ -87,14 +87,14 @@ class Settings(AgentSettings):
 
 
 class Caller:
-    """Calls the function in a child process, which is replaced after a call hangs.
+    """Call the function in a child process, which is replaced after a call hangs.
 
     Other calls in progress at that moment are answered before their process ends.
 
     Args:
-        name: The agent's.
-        settings: Its keys of the campaign's file.
-        log_folder: Folder of the file that holds what the function prints.
+        name: Name of the agent.
+        settings: The agent's keys of the campaign's file.
+        log_folder: Folder for the file with the function's printed output.
     """
 
     def __init__(self, name: str, settings: Settings, log_folder: Path) -> None:
@@ -178,7 +178,7 @@ class Caller:
 
 
 class _Process:
-    """A child that calls the function for several threads."""
+    """Child process that calls the function for several threads."""
 
     def __init__(self, name: str, setup: JsonObject, log: Path) -> None:
         self.users = 0
@@ -201,7 +201,7 @@ class _Process:
         threading.Thread(target=self._read, name=f"replies of {name}", daemon=True).start()
 
     def call(self, message: JsonObject, seconds: float) -> JsonObject:
-        """The child's reply.
+        """Reply of the child to one message.
 
         Raises:
             TimeoutError: If no reply arrives in time.
@@ -248,7 +248,10 @@ class _Process:
 
 
 def serve(link: ParentLink) -> None:
-    """Call the function of the first message for each of the others; see `WorkerProcess`."""
+    """Import the function named by the first message, and call it for each later message.
+
+    Runs in the child; see `WorkerProcess`.
+    """
     setup = link.receive()
     try:
         call = import_function(setup["file"], setup["function"], setup["digests"])
@@ -264,7 +267,7 @@ def serve(link: ParentLink) -> None:
 
 
 class _Runner:
-    """Calls the function in threads, or in an event loop if it is `async`."""
+    """Call the function in threads, or in an event loop if it is `async`."""
 
     def __init__(
         self, link: ParentLink, call: Callable[..., object], arguments: "Arguments", setup: JsonView
@@ -277,7 +280,7 @@ class _Runner:
             threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
     def begin(self, number: int, message: JsonObject) -> None:
-        """Call the function, and send its result or error."""
+        """Start a call of the function; its result or error is sent when it ends."""
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(self._awaited(number, message), self._loop)
         else:
@@ -320,7 +323,7 @@ def _plain(value: object) -> object:
     """Convert a library's number, such as numpy's, to a Python number."""
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         return value.item()
-    raise TypeError(f"it returned a {type(value).__name__}, which JSON cannot hold")
+    raise TypeError(f"it returned a {type(value).__name__}, which is not JSON")
 
 
 def _words(error: BaseException, file: str) -> str:
@@ -339,21 +342,21 @@ MESSAGE = ("example", "prompt", "params", "sampling", "seed", "limits")
 
 
 def arguments_of(call: Callable[..., object]) -> Arguments:
-    """The arguments of a function for a message, by the names of its parameters.
+    """Function that returns a call's arguments for a message, by the names of the parameters.
 
     Raises:
         TypeError: If the function takes no argument, or a keyword-only parameter has no default.
     """
     try:
         parameters = list(inspect.signature(call).parameters.values())
-    except ValueError:  # of a function that does not say; it gets the example
+    except ValueError:  # a function without a signature receives the example
         return lambda message: [message["example"]]
     given = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     for each in parameters:
         if each.kind is each.KEYWORD_ONLY and each.default is each.empty:
-            raise TypeError(f"its parameter {each.name!r} can be given by name alone; give it a default")
+            raise TypeError(f"its parameter {each.name!r} is keyword-only; give it a default")
     if not given:
-        raise TypeError("it takes no argument; let it take the example")
+        raise TypeError("it takes no argument; add a parameter for the example")
     return lambda message: [_value(each, message, is_first=each is given[0]) for each in given]
 
 
@@ -367,7 +370,7 @@ def _value(parameter: inspect.Parameter, message: JsonObject, *, is_first: bool)
         return parameter.default
     if is_first:
         return example
-    raise TypeError(f"its parameter {parameter.name!r} is not a field of the example, and has no default")
+    raise TypeError(f"its parameter {parameter.name!r} is not a field of the example and has no default")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class Settings(AgentSettings):
 
 
 class Caller:
-    """Returns a field of the example."""
+    """Return the recorded output: a field of the example."""
 
     def __init__(self, name: str, settings: Settings, log_folder: Path) -> None:
         self._field = settings.output

@@ -1,1 +1,1 @@
-"""Models behind APIs other than OpenAI's, reached through litellm in a separate process."""
+"""Models behind APIs other than OpenAI's, called through litellm in a separate process."""

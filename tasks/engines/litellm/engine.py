@@ -1,7 +1,7 @@
-"""Engine of a model behind an API that litellm supports, with the same checks as for OpenAI's servers.
+"""Engine of a model behind an API that litellm supports.
 
-`LitellmConnection` makes its calls in a litellm process, and returns replies as the results or errors of a
-server.
+Answers get the same checks as those of OpenAI's servers. `LitellmConnection` makes its calls in a litellm
+process, and returns replies as the results or errors of a server.
 """
 
 import json
@@ -38,37 +38,38 @@ INHERITED = frozenset(
     {"LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "TZ"}
     | {*_PROXIES, *(name.lower() for name in _PROXIES)}
 )
-"""Environment variables of the user that litellm receives; they exclude API keys and server addresses."""
+"""Environment variables of the user that the litellm process inherits; API keys and server addresses are
+excluded."""
 
 PROXYLESS = {"NO_PROXY": "*", "no_proxy": "*"}
 """Variables that disable the environment's proxy, for a server on this machine."""
 
 FORCED = {
-    "HOME": os.devnull,  # nor are files with keys, such as those of AWS
+    "HOME": os.devnull,  # hides files with keys, such as those of AWS
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
     "LITELLM_LOCAL_BLOG_POSTS": "True",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    "LITELLM_MODE": "PRODUCTION",  # else it reads a file .env
-    "PYTHON_DOTENV_DISABLED": "1",  # as may whatever it imports
+    "LITELLM_MODE": "PRODUCTION",  # otherwise litellm reads a file .env
+    "PYTHON_DOTENV_DISABLED": "1",  # its dependencies could read one, too
     "AWS_EC2_METADATA_DISABLED": "true",
     "PYTHONUSERBASE": site.getuserbase(),
 }
 
 NO_KEY = "none"
-"""Key sent if a private server needs none: litellm sends no request without one."""
+"""Key sent to a private server that needs none, because litellm sends no request without a key."""
 
 Taken = TypeVar("Taken")
 
 
 class LitellmConnection:
-    """Calls made by a litellm process. For one event loop, in which it must be created.
+    """Calls made by a litellm process, for the event loop that created the object.
 
     Args:
         model: The model.
-        server: The server as named in messages, and its key.
-        log_folder: Folder of the file that receives the output of the process.
+        server: Description of the server in messages, and its key.
+        log_folder: Folder for the file with the output of the process.
         max_connections: Maximum number of concurrent calls.
-        request_timeout: Seconds an answer may take.
+        request_timeout: Maximum seconds for an answer.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class LitellmConnection:
 
     @property
     def pid(self) -> int:
-        """Process id of the worker."""
+        """Process id of the litellm process."""
         return self._worker.pid
 
     async def ready(self, timeout: float) -> JsonObject:
@@ -115,7 +116,7 @@ class LitellmConnection:
             said = await self._taken(partial(self._worker.receive, timeout, lambda: MIB))
         except TimeoutError as error:
             raise EngineTimeout(
-                self._server.model, f"the litellm process did not come up within {timeout:g} s"
+                self._server.model, f"the litellm process was not ready within {timeout:g} s"
             ) from error
         if "load_failed" in said:
             why = f"litellm cannot be loaded: {said['load_failed']}"
@@ -126,8 +127,8 @@ class LitellmConnection:
         """Make one call; return the answer as litellm converts it to OpenAI's form.
 
         Args:
-            method: Ignored, as is `url`: litellm sets both.
-            url: See `method`.
+            method: Ignored, because litellm chooses it.
+            url: Ignored, because litellm chooses it.
             content: The arguments of a chat completion, as JSON.
             most_bytes: Maximum length of a body that is read.
 
@@ -137,7 +138,7 @@ class LitellmConnection:
             NoAnswer: If the server did not answer.
             RequestRefused: If litellm refuses the request.
             EngineLoadFailed: If no request can be sent, or the server redirects requests to another one.
-            EngineDied: If the process is gone.
+            EngineDied: If the process has ended.
         """
         number = self._replies.expect(MIB + ESCAPED * most_bytes)
         self._send({"number": number, "call": (content or b"{}").decode(), "most_bytes": most_bytes})
@@ -147,7 +148,7 @@ class LitellmConnection:
         raise self._trouble(reply)
 
     async def close(self) -> None:
-        """End the process, and wait until it is gone."""
+        """End the process, and wait until it has ended."""
         self._worker.close()
 
     def _trouble(self, reply: JsonObject) -> Exception:
@@ -155,14 +156,15 @@ class LitellmConnection:
         if "elsewhere" in reply:
             return EngineLoadFailed(
                 name,
-                f"{url} sends requests on to {self._server.shown(str(reply['elsewhere']))}, which gets "
-                "neither prompts nor keys; name that server as model_base_url if it is the one you mean",
+                f"{url} redirects requests to {self._server.shown(str(reply['elsewhere']))}, which gets "
+                "neither prompts nor keys; if you mean that server, set model_base_url to its URL",
             )
         if "unsent" in reply:
             why = self._server.shown(str(reply["unsent"]))
             if reply.get("status") in (400, 422):
-                return RequestRefused(GenerationFailure(reason="refused", detail=f"litellm says: {why}"))
-            return EngineLoadFailed(name, f"litellm asks nothing for it: {why}; look at `model`")
+                failure = GenerationFailure(reason="refused", detail=f"litellm refuses it: {why}")
+                return RequestRefused(failure)
+            return EngineLoadFailed(name, f"litellm sends no request: {why}; check `model`")
         if "unreadable" in reply:
             return Unreadable(str(reply["unreadable"]))
         if "silence" in reply:
@@ -170,7 +172,7 @@ class LitellmConnection:
         if isinstance(status := reply.get("status"), int):
             headers = {"retry-after": str(reply.get("retry_after") or "")}
             return StatusError(status, headers, str(reply.get("said", "")).encode())
-        return EngineDied(name, "the litellm process wrote what cannot be read")
+        return EngineDied(name, "the litellm process sent an unreadable reply")
 
     def _send(self, message: JsonObject) -> None:
         try:
@@ -179,7 +181,7 @@ class LitellmConnection:
             raise self._died(error) from error
 
     async def _taken(self, take: Callable[[], Taken]) -> Taken:
-        """Wait for a message of the process in a thread, which is abandoned once it is too late."""
+        """Wait for a message of the process in a thread, which is abandoned on a timeout."""
         try:
             return await anyio.to_thread.run_sync(take, abandon_on_cancel=True, limiter=self._waiters)
         except TimeoutError:
@@ -189,16 +191,17 @@ class LitellmConnection:
 
     def _died(self, error: Exception) -> EngineDied:
         said = self._server.shown(str(error))
-        return EngineDied(self._server.model, f"the litellm process cannot be asked any more: {said}")
+        return EngineDied(self._server.model, f"the litellm process has ended: {said}")
 
 
 class LitellmEngine(OpenaiEngine):
-    """A model behind an API that litellm supports, called from a separate process; chats only.
+    """Engine of a chat model behind an API that litellm supports, in a separate process.
 
     Retries, concurrency and the checks of answers are those of `OpenaiEngine`.
 
     Args:
-        model: `model` is litellm's name of it, such as "anthropic/claude-x", and `model_base_url` is set.
+        model: The model. `model` is litellm's name, such as "anthropic/claude-x", and `model_base_url` is
+            set.
         settings: See `OpenaiEngine`.
 
     Raises:
@@ -212,7 +215,10 @@ class LitellmEngine(OpenaiEngine):
 
     @property
     def identity(self) -> str:
-        """Version of litellm, and id of the model; waits until litellm is loaded, and contacts no server."""
+        """Version of litellm, and id of the model; waits until litellm is loaded.
+
+        Contacts no server.
+        """
         self._probed()
         return " ".join(filter(None, ["litellm", self._version, self._model.model, self._seedless]))
 
@@ -247,11 +253,11 @@ class LitellmEngine(OpenaiEngine):
     def _why_unsendable(self, request: Request, info: ServerInfo) -> GenerationFailure | None:
         why = None
         if request.continuations or request.sampling.choices or request.sampling.logprobs:
-            why = "litellm tells no log-probabilities that are the same for all APIs"
+            why = "log-probabilities are not available through litellm, whose APIs define them differently"
         elif is_continued(request.asked):
-            why = "not every API continues an assistant's message; end messages with the user"
+            why = "not every API continues an assistant's message; end messages with one of the user"
         elif lacking := sorted(_wanted(request.sampling) - self._takes):
-            why = f"litellm says that this API has no {lacking[0]}; remove it"
+            why = f"this API does not support {lacking[0]}, according to litellm; remove it"
         if why is not None:
             return GenerationFailure(reason="refused", detail=why)
         return why_unsendable(self._model, request, is_vllm=False)
@@ -271,7 +277,7 @@ class LitellmEngine(OpenaiEngine):
 
 
 def _asked_for(sampling: Sampling) -> JsonObject:
-    """Optional part of a call: the settings in the spec."""
+    """Optional arguments of a call: sampling settings that differ from their defaults."""
     asked: JsonObject = {
         "top_p": sampling.top_p if sampling.top_p < 1.0 else None,
         "top_k": sampling.top_k or None,
@@ -296,5 +302,5 @@ def _wanted(sampling: Sampling) -> set[str]:
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
-    """Start a litellm process for the model; it continues to load after this returns, and sends nothing."""
+    """Start a litellm process for the model; it may still be loading on return, and sends nothing."""
     return LitellmEngine(model, settings)

@@ -1,21 +1,22 @@
-"""The process in which litellm runs, in the only file that imports it; its peer is `LitellmConnection`.
+"""Process in which litellm runs; its peer is `LitellmConnection`.
 
-It makes single calls, without rounds, retries or checks of answers. The first message is {"load": {"model",
-"api_key", "api_base", "url", "timeout"}}, answered by {"ready": version, "takes": parameters that the API
-has} or {"load_failed": sentence}. Then {"number": n, "call": the arguments of a chat completion as JSON,
-"most_bytes": of a body} is answered by {"number": n} and one of
+No other module imports litellm. The process makes single calls, without rounds, retries or checks of answers.
+The first message is {"load": {"model", "api_key", "api_base", "url", "timeout"}}. Its answer is {"ready":
+version, "takes": parameters that the API supports} or {"load_failed": sentence}. Then each {"number": n,
+"call": the arguments of a chat completion as JSON, "most_bytes": limit of a body} is answered by {"number":
+n} and one of
 
 * {"answer": the answer that litellm converted to OpenAI's form, as JSON}
 * {"status": of a refusal, "retry_after": its header or null, "said": the beginning of its body}
 * {"unreadable": reason}, {"silence": reason of a missing answer}, {"elsewhere": origin of a redirect}
-* {"unsent": reason why litellm sent no request, "status": litellm's name for it}
+* {"unsent": reason why litellm sent no request, "status": status that litellm assigns to it}
 
 in order of completion, until the message {"close": true}. `LitellmConnection` sets the environment of the
 process, which contains no keys and no server addresses.
 
 `_guard_http` intercepts every HTTP exchange, whichever code starts it, and restricts the process to one
-server. A body is requested uncompressed, read in chunks, and abandoned once it is longer than the request can
-need. No request is sent to another origin, and names of other hosts are not resolved.
+server. A body is requested uncompressed, read in chunks, and abandoned if it becomes longer than the request
+can need. No request is sent to another origin, and names of other hosts are not resolved.
 """
 
 import json
@@ -40,12 +41,12 @@ from winnow.tasks.engines.openai.http_connection import MOST_REDIRECTS, origin_o
 from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
 SAID_BYTES = 4 * SHOWN + 1024
-"""Maximum bytes kept of the body of a refusal: the part that is shown, with room for its JSON."""
+"""Maximum bytes kept of a refusal's body: the part that messages show, with room for JSON around it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """Outcome of one call; the library may raise any exception about it."""
+    """Outcome of one call, recorded independently of the exception that litellm raises."""
 
     most_bytes: int
     """Maximum length of a body that is read."""
@@ -61,7 +62,7 @@ class Exchange:
     elsewhere: str | None = None
     """Another origin to which the request was redirected."""
     silence: str | None = None
-    """Reason why no answer came."""
+    """Reason why no answer arrived."""
 
 
 EXCHANGE: ContextVar[Exchange] = ContextVar("EXCHANGE")
@@ -116,8 +117,8 @@ def _guard_http(url: str, proxies: Collection[str]) -> None:
     def refused(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
         raise GivenUp(f"blocked request to {request.url.host}")
 
-    httpx.AsyncHTTPTransport.handle_async_request = guarded  # type: ignore[method-assign] # that is the guard
-    httpx.HTTPTransport.handle_request = refused  # type: ignore[method-assign] # litellm is asked for none
+    httpx.AsyncHTTPTransport.handle_async_request = guarded  # type: ignore[method-assign] # the guard
+    httpx.HTTPTransport.handle_request = refused  # type: ignore[method-assign] # calls are asynchronous
     _guard_names({host for each in (url, *proxies) if (host := _host(each))})
 
 
@@ -125,7 +126,7 @@ def _may_go(exchange: Exchange, request: httpx.Request, origin: tuple[str, str, 
     if origin_of(request.url) != origin:
         exchange.elsewhere = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace')}"
         return False
-    # The library retries once after a lost connection; the number of retries is decided by the caller.
+    # The library retries once after a lost connection, but the caller decides on retries.
     is_first = exchange.hops == 0
     is_redirect = exchange.status is not None and 300 <= exchange.status < 400
     return is_first or (is_redirect and exchange.hops <= MOST_REDIRECTS)
@@ -149,19 +150,19 @@ def _host(url: str) -> str:
 
 
 def _guard_names(hosts: Collection[str]) -> None:
-    """Refuse to look up any host name but these; no library can remove an audit hook."""
+    """Refuse to look up any other host name; no library can remove an audit hook."""
 
     def watch(event: str, args: tuple[object, ...]) -> None:
         if event == "socket.getaddrinfo":
             name = args[0].decode("ascii", "replace") if isinstance(args[0], bytes) else str(args[0])
             if name.lower() not in hosts:
-                raise PermissionError(f"the address of {name} is not looked up")
+                raise PermissionError(f"blocked look-up of the host {name}")
 
     sys.addaudithook(watch)
 
 
 ONCE = {"num_retries": 0, "max_retries": 0, "fallbacks": None, "caching": False, "stream": False}
-"""Settings with which a call sends a single request; retries are left to the caller."""
+"""Settings with which a call sends a single request, because the caller makes the retries."""
 
 LISTS = (
     "callbacks", "failure_callback", "input_callback", "service_callback", "success_callback",
@@ -171,13 +172,13 @@ LISTS = (
 
 
 class Caller:
-    """litellm with its telemetry, logging, caching, retries and rewriting of requests disabled."""
+    """Make calls by litellm, with its telemetry, logs, caches, retries and rewriting disabled."""
 
     def __init__(self, load: JsonObject) -> None:
         # Imported here, so that the parent is watched during the seconds that this takes.
         import litellm
 
-        warnings.simplefilter("ignore")  # litellm's own quote what models said
+        warnings.simplefilter("ignore")  # litellm's warnings quote outputs of models
 
         for name in LISTS:
             setattr(litellm, name, [])
@@ -185,7 +186,7 @@ class Caller:
         litellm.turn_off_message_logging = True
         litellm.suppress_debug_info = True
         litellm.disable_hf_tokenizer_download = True
-        litellm.disable_aiohttp_transport = True  # the guard is httpx's
+        litellm.disable_aiohttp_transport = True  # the guard is for httpx
         litellm.drop_params = litellm.modify_params = False
         litellm.cache = litellm.num_retries = None
         self._complete = litellm.acompletion
@@ -202,17 +203,17 @@ class Caller:
                 response = await self._complete(
                     **json.loads(message["call"]), **self._fixed, timeout=self._timeout
                 )
-            if exchange.status is None:  # out of a store of its own, or made up
-                return {"unsent": "it answers without asking", "status": 500}
+            if exchange.status is None:  # from a cache, or invented
+                return {"unsent": "litellm answered without a request", "status": 500}
             return {"answer": json.dumps(_plain(response))}
         except TimeoutError:
             return {"silence": f"nothing within {self._timeout:g} s"}
-        except Exception as error:  # it has dozens, and what they are called says less than the exchange
+        except Exception as error:  # litellm has dozens of exceptions, which say less than the exchange
             return _trouble(exchange, error)
 
 
 def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
-    """Error of a call as a message, according to what was observed of the exchange itself."""
+    """Message about a failed call, from the recorded exchange rather than the exception."""
     if exchange.elsewhere is not None:
         return {"elsewhere": exchange.elsewhere}
     if exchange.unreadable is not None:
@@ -221,7 +222,7 @@ def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
         said = exchange.said.decode(errors="replace")
         return {"status": exchange.status, "retry_after": exchange.retry_after, "said": said}
     if exchange.status is not None:
-        return {"unreadable": f"litellm cannot read it: {_said(error)}"}
+        return {"unreadable": f"litellm cannot read the answer: {_said(error)}"}
     if exchange.hops:
         return {"silence": exchange.silence or _said(error)}
     return {"unsent": _said(error), "status": getattr(error, "status_code", 500)}
@@ -233,9 +234,9 @@ def _said(error: Exception) -> str:
 
 
 def _plain(response: Any) -> JsonObject:  # noqa: ANN401 -- of litellm, whose types are not looked at
-    """First text with its metadata; without counted tokens it has no usage."""
+    """First text of an answer with its metadata; `usage` is None if tokens were not counted."""
     choice, usage = response.choices[0], getattr(response, "usage", None)
-    # litellm puts 0 for missing counts.
+    # litellm writes 0 for missing counts.
     counted = usage and usage.prompt_tokens and (usage.completion_tokens or not choice.message.content)
     return {
         "choices": [
@@ -260,7 +261,7 @@ def main(parent: ParentLink) -> None:
     _guard_http(load["url"], [each for key, each in getproxies().items() if key != "no"])
     try:
         caller = Caller(load)
-    except Exception as error:  # whatever its import raises
+    except Exception as error:  # importing litellm can raise anything
         traceback.print_exc()
         parent.send({"load_failed": one_sentence(error)})
         return

@@ -1,1 +1,1 @@
-"""Servers that speak OpenAI's protocol."""
+"""Engine for servers that support OpenAI's HTTP API."""

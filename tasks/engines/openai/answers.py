@@ -1,4 +1,4 @@
-"""Parsing of answers of an OpenAI-compatible server, which are untrusted."""
+"""Parse the answers of an OpenAI-compatible server, which are untrusted."""
 
 import json
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from winnow.tasks.engines.openai.errors import Server, StatusError, Uncounted, U
 from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
 
 MOST_DIGITS = 100
-"""Maximum number of digits of an integer. Python takes time that grows with their square."""
+"""Maximum number of digits of an integer; Python's parsing time grows with their square."""
 
 MOST_NESTED = 64
 """Maximum depth of nested brackets in an answer."""
@@ -21,27 +21,30 @@ SHOWN_OF_BODY = 40
 """Maximum bytes shown of a body that is not JSON: enough to recognise a web page or a stream."""
 
 LONGEST_NAME = 200
-"""Maximum number of characters kept of a model's name."""
+"""Maximum number of characters that are kept of a model's name."""
 
 MOST_LISTED = 10_000
-"""Maximum number of models read of a server's list."""
+"""Maximum number of models that are read from a server's list."""
 
 STOPPED = frozenset({"stop", "eos", "eos_token", "stop_sequence", "end_turn"})
-"""Finish reasons of servers for a complete text, in lower case; OpenAI's own is the first."""
+"""Finish reasons by which servers report a complete text, in lower case; the first is OpenAI's own."""
 
 CUT = frozenset({"length", "max_tokens", "model_length"})
-"""Finish reasons of servers for a text that was cut off at its maximum length."""
+"""Finish reasons by which servers report a text that was cut off at its maximum length."""
 
 BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
-"""Finish reasons of servers that failed in the middle of a text; a new attempt may succeed."""
+"""Finish reasons by which servers report that they failed during a text; a new attempt may succeed."""
 
 
 NOTHING_COUNTED = {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
-"""Counts used if a server reports none, to check whether the rest of the answer can be read."""
+"""Token counts put into an answer without counts, to check whether the rest can be read."""
 
 
 class _Part(BaseModel):
-    """Part of an answer: unneeded fields are ignored, and needed ones must have exactly their type."""
+    """Base class for parts of an answer.
+
+    Unneeded fields are ignored, and needed ones must have exactly their type.
+    """
 
     model_config = ConfigDict(strict=True)
 
@@ -56,12 +59,15 @@ class Usage(_Part):
     completion_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
     """Number of generated tokens, including those of reasoning."""
     prompt_tokens_details: object = None
-    """Some servers report here the tokens found in their prefix caches."""
+    """Details in which some servers report the tokens found in their prefix caches."""
 
     @model_validator(mode="before")
     @classmethod
     def _with_thoughts(cls, told: object) -> object:
-        """Gemini and xAI count reasoning, which they charge, only in the total; some servers return null."""
+        """Derive missing token counts from the total.
+
+        Gemini and xAI count reasoning, which they charge, only in the total; some servers return null.
+        """
         if not isinstance(told, dict):
             return told
         read, total = told.get("prompt_tokens"), told.get("total_tokens")
@@ -74,7 +80,7 @@ class Usage(_Part):
 
     @property
     def cached_tokens(self) -> int | None:
-        """Number of the prompt's tokens that were not computed again; None if it is not reported."""
+        """Number of prompt tokens that were not computed again; None if not reported."""
         told = self.prompt_tokens_details
         cached = told.get("cached_tokens") if isinstance(told, dict) else None
         return cached if type(cached) is int and 0 <= cached <= self.prompt_tokens else None
@@ -84,52 +90,53 @@ class Message(_Part):
     """Answer of a chat; without content if all tokens went into reasoning."""
 
     content: str | list[object] | None = None
-    """Mistral returns parts instead of a text if a model reasons; some of them are its reasoning."""
+    """Text of the answer, or a list of parts: Mistral returns parts if a model reasons, some of them its
+    reasoning."""
     refusal: str | None = None
     reasoning: object = None
-    """The model's reasoning, if it is a text; servers use both names for it, and other forms."""
+    """The model's reasoning, used only if it is a text; some servers call it `reasoning_content`."""
     reasoning_content: object = None
     tool_calls: object = None
-    """Tools called instead of an answer; some servers end such a text with `stop` nevertheless."""
+    """Tools called instead of an answer; some servers nevertheless report the finish reason `stop`."""
 
     @property
     def text(self) -> str:
-        """The answer as a text, whatever its form."""
+        """The answer as a text, also if it consists of parts."""
         parts = self.content if isinstance(self.content, list) else (self.content or "",)
-        return "".join(map(_said, parts))
+        return "".join(map(_answer_text, parts))
 
     @property
     def thought(self) -> str | None:
-        """The reasoning as a text; None if the server returns none."""
+        """The reasoning as a text; None if the server returned no reasoning."""
         parts = self.content if isinstance(self.content, list) else ()
-        told = (self.reasoning, self.reasoning_content, "".join(map(_thought, parts)) or None)
+        told = (self.reasoning, self.reasoning_content, "".join(map(_reasoning_text, parts)) or None)
         return next((each for each in told if isinstance(each, str)), None)
 
 
 THOUGHTS = frozenset({"thinking", "reasoning", "thought"})
-"""Types of the parts of an answer that are reasoning, on servers that return such parts."""
+"""Types of parts that are reasoning, on servers whose answers have parts."""
 
 
-def _said(part: object) -> str:
+def _answer_text(part: object) -> str:
     """Answer text of a part; empty if it is reasoning."""
     if isinstance(part, str):
         return part
     is_thought = isinstance(part, dict) and part.get("type") in THOUGHTS
-    return "" if is_thought else _held(part, "text")
+    return "" if is_thought else _text_under(part, "text")
 
 
-def _thought(part: object) -> str:
+def _reasoning_text(part: object) -> str:
     """Reasoning text of a part; empty if the part is not reasoning."""
     is_thought = isinstance(part, dict) and part.get("type") in THOUGHTS
     keys = ("thinking", "reasoning", "text", "summary") if is_thought else ("thinking",)
-    return next(filter(None, (_held(part, key) for key in keys)), "")
+    return next(filter(None, (_text_under(part, key) for key in keys)), "")
 
 
-def _held(part: object, key: str) -> str:
+def _text_under(part: object, key: str) -> str:
     """Text under a key of a part, which may have parts itself."""
     held = part.get(key) if isinstance(part, dict) else None
     if isinstance(held, list):
-        return "".join(_held(each, "text") for each in held)
+        return "".join(_text_under(each, "text") for each in held)
     return held if isinstance(held, str) else ""
 
 
@@ -145,7 +152,7 @@ class TokenLogprob(_Part):
 
 
 class TokenPosition(_Part):
-    """The token at one position of a chat's answer, and the most probable ones there."""
+    """Token at one position of a chat's answer, with the most probable tokens there."""
 
     logprob: float | None = None
     top_logprobs: list[TokenLogprob] | None = Field(default=None, fail_fast=True)
@@ -157,15 +164,15 @@ class Logprobs(_Part):
     content: list[TokenPosition] | None = Field(default=None, fail_fast=True)
     top_logprobs: list[dict[str, Logprob] | None] | None = Field(default=None, fail_fast=True)
     token_logprobs: list[float | None] | None = Field(default=None, fail_fast=True)
-    """Log-probability of each token of a plain completion's text, which begins with the prompt where that is
-    echoed."""
+    """Log-probability of each token of a plain completion's text; if the prompt is echoed, its tokens come
+    first."""
     tokens: list[str | None] | None = Field(default=None, fail_fast=True)
-    """These tokens of a plain completion as texts."""
+    """Texts of these tokens."""
 
     def first(self) -> dict[str, float]:
-        """Log-probability of each known token at the first position, by the text that the server writes.
+        """Log-probabilities at the first position, by the token's text as the server writes it.
 
-        Of tokens with the same text, the most probable one counts.
+        If tokens have the same text, the most probable one counts.
         """
         if self.content:
             told = self.content[0].top_logprobs or ()
@@ -180,17 +187,17 @@ class Choice(_Part):
     message: Message | None = None
     finish_reason: str | None = None
     logprobs: Annotated[Logprobs | None, BeforeValidator(lambda told: told or None)] = None
-    """Servers without log-probabilities write null or an empty list or object."""
+    """Log-probabilities; servers without them write null or an empty list or object."""
 
 
 class Generated(_Part):
-    """A completion or a chat completion."""
+    """Parsed answer with a completion or a chat completion."""
 
     choices: list[Choice] = Field(min_length=1, fail_fast=True)
     usage: Usage
     model: object = None
-    """The server's name for the model that wrote the text, if the name is a text: a dated name, or the name
-    of another model that a gateway used instead of the requested one."""
+    """The server's name for the model that wrote the text, if it is a text: a dated name, or another model
+    that a gateway used instead of the requested one."""
 
     @property
     def served_as(self) -> str | None:
@@ -205,7 +212,7 @@ class Generated(_Part):
 
     @property
     def token_logprobs(self) -> list[float] | None:
-        """Log-probability of each token of a text; None unless the server returns it for all of them."""
+        """Log-probability of each token of the text; None unless it is finite for all tokens."""
         if (logprobs := self.choices[0].logprobs) is None:
             return None
         told = logprobs.token_logprobs
@@ -216,7 +223,7 @@ class Generated(_Part):
 
     @property
     def prompt_highest(self) -> list[float | None]:
-        """Highest log-probability returned for the position of each of `prompt_logprobs`."""
+        """Highest log-probability returned for each position of `prompt_logprobs`."""
         logprobs = self.choices[0].logprobs
         places = (logprobs.top_logprobs if logprobs else None) or []
         return [_highest(place.values()) if place else None for place in places]
@@ -260,21 +267,24 @@ class Version(_Part):
 
 
 class Tokens(_Part):
-    """A text as token ids; only vLLM returns it."""
+    """A text as token ids, which only vLLM's server returns."""
 
     tokens: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(fail_fast=True)
     token_strs: list[str] | None = Field(default=None, fail_fast=True)
 
 
 class TokenizerInfo(_Part):
-    """A tokenizer as vLLM describes it, if started to do so; tokens are texts, or objects that hold one."""
+    """Special tokens as vLLM's server reports them, if it was started with that endpoint.
+
+    A token is a text, or an object that holds one.
+    """
 
     bos_token: object = None
     eos_token: object = None
 
     @property
     def first(self) -> str | None:
-        """Token that begins a text, or else the one that ends it."""
+        """Text of the token that begins a text, or else of the one that ends it; None if unknown."""
         for token in (self.bos_token, self.eos_token):
             spelled = token.get("content") if isinstance(token, dict) else token
             if isinstance(spelled, str) and spelled:
@@ -288,15 +298,15 @@ def json_value(body: bytes) -> object:
         value = json.loads(body, parse_int=_whole_number)
     except ValueError as error:
         beginning = body[:SHOWN_OF_BODY].decode(errors="replace")
-        raise Unreadable(f"no JSON, but {beginning!r}: {error}") from error
+        raise Unreadable(f"no JSON: {beginning!r}: {error}") from error
     except RecursionError as error:
-        raise Unreadable("brackets within brackets without an end") from error
+        raise Unreadable("too deeply nested brackets") from error
     _refuse_depth(body, value)
     return value
 
 
 def _refuse_depth(body: bytes, value: object) -> None:
-    """Refuse values nested deeper than any answer: code that walks through them would run out of stack."""
+    """Refuse values nested so deeply that code which walks through them could exhaust the stack."""
     if body.count(b"[") + body.count(b"{") <= MOST_NESTED:
         return
     within: list[object] = [value]
@@ -304,7 +314,7 @@ def _refuse_depth(body: bytes, value: object) -> None:
         if not within:
             return
         within = [part for each in within for part in _parts_of(each) if isinstance(part, dict | list)]
-    raise Unreadable(f"more than {MOST_NESTED} brackets within brackets")
+    raise Unreadable(f"more than {MOST_NESTED} levels of nested brackets")
 
 
 def _parts_of(value: object) -> Collection[object]:
@@ -348,16 +358,16 @@ def read_generated(value: object, *, chat: bool) -> Generated:
     if (choice.message if chat else choice.text) is None:
         raise Unreadable(f"choices.0.{'message' if chat else 'text'}: Field required")
     if (choice.finish_reason or "").lower() in BROKEN_OFF:
-        raise Unreadable(f"a text that it broke off by {choice.finish_reason!r}")
+        raise Unreadable(f"a text with finish_reason {choice.finish_reason!r}")
     if not is_counted:
-        raise Uncounted("it counts no tokens (`usage`), by which costs and limits are reckoned")
+        raise Uncounted("it reports no token counts (`usage`), which costs and limits need")
     return generated
 
 
 def _is_counted(usage: object) -> bool:
-    """Whether the numbers of tokens of prompt and text are reported; the total can replace one of them."""
+    """Whether two of the counts (prompt, text, total) are reported, so that the third follows."""
     if not isinstance(usage, dict):
-        return usage is not None  # what is no mapping is refused as unreadable
+        return usage is not None  # other types are refused as unreadable
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")
     return sum(usage.get(key) is not None for key in counts) >= 2
 
@@ -377,7 +387,10 @@ def _require_answer(value: object) -> None:
 def answer_of(
     generated: Generated, server: Server, seconds: float, latency: float, *, wants_logprobs: bool = False
 ) -> Answer:
-    """Convert a server's answer; a text that ended neither by its end nor by its length is a failure."""
+    """Convert a server's answer to an `Answer`.
+
+    A text that ended neither complete nor at its maximum length is a failure.
+    """
     choice = generated.choices[0]
     refusal = choice.message.refusal if choice.message else None
     text = choice.message.text if choice.message else choice.text
@@ -397,9 +410,9 @@ def answer_of(
         served_as=generated.served_as,
     )
     if refusal:
-        why = f"the model says: {server.shown(refusal)}"
+        why = f"the model refused: {server.shown(refusal)}"
     elif ended not in STOPPED | CUT:
-        why = f"the server ended it by {server.shown(repr(finish_reason))}"
+        why = f"the server ended the text with finish_reason {server.shown(repr(finish_reason))}"
     else:
         return completion
     return GenerationFailure(reason="refused", detail=why, spent=completion)

@@ -65,13 +65,13 @@ Result = TypeVar("Result")
 
 
 class OpenaiEngine:
-    """A model behind an OpenAI-compatible server, which is first contacted on first use.
+    """Engine of a model on an OpenAI-compatible server, contacted on first use.
 
     Requests are sent from an event loop in the engine's own thread. Several threads may request texts at the
     same time; choices and likelihoods of one thread wait for those of another.
 
     Args:
-        model: `model_args` are put into the body of every request.
+        model: The model; its `model_args` are put into the body of every request.
         settings: The settings of engines, such as timeouts, retries and concurrency.
 
     Raises:
@@ -94,7 +94,7 @@ class OpenaiEngine:
         self._scores: ServerScorer | None = None
         self._alone = threading.Lock()  # guards probing and scoring, and their deadline
         self._deadline = float("inf")
-        self._scopes: set[anyio.CancelScope] = set()  # of the groups that are asked about
+        self._scopes: set[anyio.CancelScope] = set()  # one for each group of requests in progress
         self._is_closed = False
         self._thread = ExitStack()
         self._loop = self._thread.enter_context(start_blocking_portal(name=f"openai {model.name}"))
@@ -118,7 +118,7 @@ class OpenaiEngine:
 
     @property
     def _seedless(self) -> str:
-        """Part of an identity which says that texts drawn at a temperature cannot be reproduced."""
+        """Part of the identity for a server without seeds, whose sampled texts cannot be reproduced."""
         return NO_SEED if is_seedless(self._model.model_args) else ""
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
@@ -140,7 +140,7 @@ class OpenaiEngine:
     def _answer(
         self, requests: Sequence[Request], info: ServerInfo, answers: dict[int, Answer], came: Came
     ) -> None:
-        """Store the answer to each request under its position."""
+        """Answer each request, and store its answer under its position."""
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
         continuing: dict[int, Request] = {}
@@ -174,7 +174,7 @@ class OpenaiEngine:
             raise EngineLoadFailed(self._model.name, f"{error.why}; {url}") from error
 
     def _right_url(self) -> str:
-        """Hint at the likely base URL if the given one lists no models; otherwise empty."""
+        """Hint at the likely base URL if the configured one lists no models; otherwise empty."""
         others = other_base_urls(self._server.url)
         self._deadline = _from_now(self._settings.batch_timeout)
         lists = self._ask_all(self._calls.lists_models, others)
@@ -193,7 +193,7 @@ class OpenaiEngine:
 
     async def _give_up(self) -> None:
         self._is_closed = True
-        # Before the connections: a request that loses its connection is sent again, and then finds none.
+        # Before the connections close: a request that loses its connection would be sent again.
         while self._scopes:
             for scope in self._scopes:
                 scope.cancel()
@@ -250,7 +250,7 @@ class OpenaiEngine:
         self._loop.call(self._in_time, answer, {place: place for place in requests}, deadline, answers)
 
     async def _written(self, info: ServerInfo, request: Request) -> Answer:
-        """The answer to a request for a text.
+        """Answer a request for a text.
 
         If the server has room for fewer tokens than the request allows, the request is sent again with a
         lower limit. A local engine would also generate only as many tokens as fit.
@@ -270,7 +270,7 @@ class OpenaiEngine:
         return answer
 
     async def _sent(self, body: JsonObject, request: Request) -> Answer:
-        """Send a body made from a request and return the answer; raises like `ServerCalls.post`."""
+        """Send the body of a request and return its answer; raises like `ServerCalls.post`."""
         found: Posted[Generated] = await self._calls.timed_post(
             generation_path(self._model),
             body,
@@ -286,14 +286,14 @@ class OpenaiEngine:
         )
 
     def _be_patient(self) -> None:
-        """Raise the time limit of the current groups, which wait for each other's connections."""
+        """Extend the deadline of all groups in progress, which wait for each other's connections."""
         left = _from_now(self._settings.batch_timeout) - time.monotonic()
         for scope in self._scopes:
             scope.deadline = anyio.current_time() + left
 
     def _scorer(self, info: ServerInfo) -> "ServerScorer":
         if self._scores is None:
-            # Imported here: it needs numpy, which texts do not.
+            # Imported here because it loads numpy, which generation does not need.
             from winnow.tasks.engines.openai.scoring import ServerScorer
 
             self._scores = ServerScorer(
@@ -318,7 +318,7 @@ class OpenaiEngine:
         deadline: float,
         answers: dict[int, Result],
     ) -> None:
-        """See `ask_about`."""
+        """Send all items before a deadline; see `ask_about`."""
         if self._is_closed:
             raise CancelledError
         try:
@@ -343,5 +343,5 @@ def start(model: ModelRef, settings: EngineSettings) -> Engine:
 
 
 def _from_now(seconds: float | None) -> float:
-    """Deadline on the clock of `time.monotonic`; infinite for None."""
+    """Deadline on the clock of `time.monotonic`; infinity for None."""
     return time.monotonic() + seconds if seconds is not None else float("inf")

@@ -1,8 +1,8 @@
 """Errors of servers that did not answer, and parsing of token limits in a refusal's text.
 
-* the request's own fault (4xx, or from 500 on alone)    RequestRefused
-* the key, the account, the address or the model         EngineLoadFailed
-* anything that may succeed on a new attempt             a RetryableError
+* the request's own fault (4xx, or only it fails from 500 on)   RequestRefused
+* the key, the account, the address or the model                EngineLoadFailed
+* anything that may succeed on a new attempt                    a RetryableError
 """
 
 import json
@@ -56,7 +56,7 @@ CONTEXT_WORDS = (
     "max_model_len",  # of vLLM
     "`inputs` tokens + `max_new_tokens` must be <=",  # of TGI, and of Together, whose status is 403
 )
-"""Phrases by which servers report that a prompt is too long, alone or with the tokens it requests."""
+"""Phrases by which servers report that a prompt is too long, alone or with the requested tokens."""
 
 TOO_MANY_TOKENS = re.compile(
     r"(?:max_(?:completion_|new_|output_)?tokens|maxoutputtokens|(?:maximum|completion|output) tokens)"
@@ -68,7 +68,7 @@ TOO_MANY_TOKENS = re.compile(
 """Phrases by which servers report that a request allows more tokens than they generate."""
 
 READ_FOR_NUMBERS = 2 * SHOWN
-"""Characters of a server's message from which numbers are read: later text may quote a prompt."""
+"""Maximum characters of a server's message from which numbers are read; later text may quote a prompt."""
 
 _NOT_TAKEN = (
     r"(?:extra|support|permitted|allowed|unknown|unrecogni[sz]ed|unexpected|invalid|forbidden|deprecated|"
@@ -78,10 +78,10 @@ UNKNOWN_KEYS = {
     key: re.compile(rf"\b{key}\b.*{_NOT_TAKEN}|{_NOT_TAKEN}.*\b{key}\b", re.DOTALL)
     for key in ("seed", "top_p", "temperature")
 }
-"""Phrases by which servers refuse a key, or any value of it but their own."""
+"""Phrases by which servers refuse a key, or any value of it except their default."""
 
 RENAMED_LIMIT = re.compile(r"max_tokens\b.*\buse\b.*max_completion_tokens", re.DOTALL)
-"""Phrase by which OpenAI reports that a model takes its limit under the other name."""
+"""Phrase by which OpenAI reports that a model needs the other name of the token limit."""
 
 TITLE = re.compile(r"<title>\s*([^<]*[^<\s])", re.IGNORECASE)
 
@@ -96,29 +96,30 @@ USED_UP = (
     "budget_exceeded",  # of LiteLLM's proxy
     "your credit balance is too low",  # of Anthropic
 )
-"""Codes and first words of messages by which APIs report that no credit is left, whatever the status."""
+"""Codes and first words of messages by which APIs report that no credit is left, with any status."""
 
 BAD_KEY = ("invalid_api_key", "api key not valid")
 """Codes and first words of messages for an invalid key; the second is Gemini's, whose status is 400."""
 
 NO_MODEL = ("model_not_found", "invalid_model", "model not exist", "/chat/completions: invalid model name")
-"""Codes and first words for unknown models: of Mistral, DeepSeek and LiteLLM's proxy, with status 400."""
+"""Codes and first words of messages for unknown models: of Mistral, DeepSeek and LiteLLM's proxy, with status
+400."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server, as named in messages."""
+    """Address and key of a server, and its description in messages."""
 
     model: str
-    """Name of the model requested there."""
+    """Name of the model that is requested there."""
     url: str
     """Base URL, without a password."""
     key: str
-    """The key that is sent, which no message may repeat; empty for none."""
+    """API key that is sent, which no message may repeat; empty if no key is sent."""
     variable: str | None
     """Name of the environment variable that holds the key."""
     proxy: str = ""
-    """Phrase in brackets for the proxy of the environment on the way to the server; empty for none."""
+    """Phrase in brackets for the environment's proxy on the way to the server; empty without a proxy."""
     address_key: str = "model_base_url"
     """Key of the campaign's file that holds the URL."""
 
@@ -128,7 +129,7 @@ class Server:
         return f"{self.url}{self.proxy}"
 
     def shown(self, text: str) -> str:
-        """Text of the server or a library on one line of bounded length, without the key.
+        """Text of the server or a library, as one short line without the key.
 
         Servers and libraries may also quote the key as encoded in a URL, or in base64.
         """
@@ -154,7 +155,7 @@ class NoRoom(RequestRefused):
     def __init__(self, failure: GenerationFailure, sentence: str) -> None:
         super().__init__(failure)
         self.sentence = sentence
-        """The server's message, as far as it concerns the request."""
+        """Part of the server's message that concerns the request."""
 
 
 class NotThere(EngineLoadFailed):
@@ -162,79 +163,79 @@ class NotThere(EngineLoadFailed):
 
 
 class Forbidden(EngineLoadFailed):
-    """The server forbids access: to this key, or, as prompt-reading firewalls do, for its content."""
+    """The server forbids access with this key, or to this content, as prompt-reading firewalls do."""
 
     def __init__(self, model: str, why: str, detail: str = "") -> None:
         super().__init__(model, why)
         self.detail = detail
-        """Detail of the failure, for a request that the server forbids while it answers others."""
+        """Detail of the failure for one request, if the server answers others."""
 
 
 class Unreadable(Exception):
-    """The server's answer does not follow the API; the message says what it sent instead."""
+    """The server's answer does not follow the API; the message says what the server sent."""
 
 
 class Uncounted(Unreadable):
-    """An answer without its number of tokens."""
+    """The server's answer has no token counts."""
 
 
 class NoAnswer(Exception):
-    """The server did not answer; the message says what is known about it."""
+    """The server did not answer; the message gives the known reason."""
 
 
 class StatusError(Exception):
-    """The server answered with a status other than success."""
+    """The server answered with a status that is not a success."""
 
     def __init__(self, status: int, headers: Mapping[str, str], said: bytes) -> None:
         super().__init__(status)
         self.status = status
         self.headers = headers
         self.said = said
-        """Beginning of the body."""
+        """Beginning of the answer's body."""
 
 
 class Told(NamedTuple):
-    """An error in the words of a server."""
+    """An error as the server words it."""
 
     sentence: str
     codes: str = ""
     """Codes that identify the error for programs."""
     headers: Mapping[str, str] = {}
-    """Headers by which other servers would report the same."""
+    """Headers that would carry the same information on other servers."""
 
     def is_one_of(self, words: tuple[str, ...]) -> bool:
-        """Whether the error has one of these codes or its message begins with one.
+        """Whether the error has one of these codes, or its message begins with one of them.
 
         The rest of the message is not searched, because it may quote a prompt.
         """
         return bool(set(words) & set(self.codes.lower().split())) or self.sentence.lower().startswith(words)
 
     def has_any(self, words: Iterable[str]) -> bool:
-        """Whether any of these words is in the codes, or in the shown part of the message."""
+        """Whether the codes, or the displayed part of the message, contain any of these words."""
         return any(each in f"{self.codes} {self.sentence[:SHOWN]}".lower() for each in words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryableError:
-    """A request was not answered on this attempt."""
+    """Reason why an attempt got no answer, if a new attempt may get one."""
 
     why: str
     """End of a sentence whose subject is the server."""
     too_much: bool = False
-    """Whether the server may answer if it gets fewer requests at a time."""
+    """Whether the server may answer if it receives fewer requests at a time."""
     wait: float | None = None
-    """Seconds to wait, as the server requested."""
+    """Seconds to wait as requested by the server; None if it requested no wait."""
     is_loading: bool = False
     """Whether the server reports that it is still loading the model."""
 
 
 def retryable_error(error: Exception, server: Server) -> RetryableError:
-    """Error of a failed request that is worth sending again.
+    """Classify the exception of a request that may succeed on a new attempt.
 
     Raises:
         RequestRefused: If the request itself is at fault.
         EngineLoadFailed: If no request can be answered.
-        Exception: The error itself, if it is none that a server causes.
+        Exception: The exception itself, if no server causes it.
     """
     if isinstance(error, TimeoutError):
         return RetryableError(why="did not answer in time", too_much=True)
@@ -255,8 +256,8 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
     if status == 407:
         raise EngineLoadFailed(
             server.model,
-            f"{server.where} cannot be asked: the proxy requires a user and password (407: {said}); put "
-            "them into the variable, or name the server in $NO_PROXY",
+            f"{server.where} is unreachable: the proxy requires a user and password (407: {said}); put "
+            "them into the proxy's variable, or add the server to $NO_PROXY",
         )
     if status == 402 or told.is_one_of(USED_UP):
         account = f"the account of ${server.variable}" if server.variable else "its account"
@@ -280,13 +281,13 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
     about_prompt = reason == "prompt_too_long" or told.has_any(MODERATION_WORDS)
     if status == 401 or (status == 403 and not about_prompt) or told.is_one_of(BAD_KEY):
         refused = f"the key in ${server.variable}" if server.variable else "requests without a key"
-        remedy = "check the key and its permissions" if server.variable else "name its key as api_key"
+        remedy = "check the key and its permissions" if server.variable else "set api_key"
         why = f"{server.where} refuses {refused} ({status}: {said}); {remedy}"
         raise Forbidden(server.model, why, detail) if status == 403 else EngineLoadFailed(server.model, why)
     if status in (404, 405) or told.is_one_of(NO_MODEL):
         raise NotThere(
             server.model,
-            f"{server.where} does not have it ({status}: {said}); check `model` and `model_base_url`",
+            f"{server.where} does not have the model ({status}: {said}); check `model` and `model_base_url`",
         )
     failure = GenerationFailure(reason=reason, detail=detail)
     sentence = told.sentence[:READ_FOR_NUMBERS]
@@ -296,27 +297,27 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
 
 
 def _remedy(sentence: str) -> str | None:
-    """Setting of `model_args` that removes or renames a key that a server refuses."""
+    """Setting of `model_args` that removes or renames a key which the server refuses."""
     if RENAMED_LIMIT.search(sentence):
-        return "model_args: {max_tokens: null, max_completion_tokens: 1000} sends the limit by that name"
+        return "model_args: {max_tokens: null, max_completion_tokens: 1000} sends the limit under that name"
     key = next((key for key, refused in UNKNOWN_KEYS.items() if refused.search(sentence)), None)
     return None if key is None else f"model_args: {{{key}: null}} leaves the {key} out of requests"
 
 
 def _words(said: bytes) -> Told:
-    """Error in a body: the value of its key `error` if it has one, else the body itself."""
+    """Error in a body: the value of its key `error`, or else the whole body."""
     text = said.decode(errors="replace")
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
-        title = TITLE.search(text)  # of a gateway's page, whose beginning says nothing to people
+        title = TITLE.search(text)  # title of a gateway's web page, whose beginning is only markup
         return Told(sentence=title[1] if title else text or "nothing more")
-    body = body[0] if isinstance(body, list) and body else body  # Gemini's stand in brackets
+    body = body[0] if isinstance(body, list) and body else body  # Gemini wraps its errors in a list
     return words_in(body.get("error", body) if isinstance(body, dict) else body, text)
 
 
 def words_in(told: object, text: str) -> Told:
-    """Error as the server words it, or else `text`."""
+    """Error as the server words it; `text` if it gives no message."""
     if not isinstance(told, dict):
         return Told(sentence=told if isinstance(told, str) else text)
     sentence = told.get("message") or told.get("detail")
@@ -325,7 +326,7 @@ def words_in(told: object, text: str) -> Told:
 
 
 def _waits_in(details: object) -> Mapping[str, str]:
-    """Waiting time that Gemini requests ("34s"), in the form of a header."""
+    """Wait that Gemini requests ("34s"), in the form of a header."""
     for each in details if isinstance(details, list) else ():
         if isinstance(each, dict) and isinstance(delay := each.get("retryDelay"), str):
             return {"retry-after": delay.removesuffix("s")}
@@ -333,9 +334,9 @@ def _waits_in(details: object) -> Mapping[str, str]:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait, from Retry-After (seconds or a date) or retry-after-ms.
+    """Seconds to wait from Retry-After (seconds or a date) or retry-after-ms.
 
-    None if it requests no readable time.
+    None if the headers have no readable time.
     """
     value = headers.get("retry-after", "")
     try:
@@ -351,11 +352,11 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 MOST_NAMED = 2
-"""Maximum number of attempts with a limit that the server named: it may first name its maximum output, and
-then the part of its window that the prompt leaves."""
+"""Maximum number of attempts with a limit that the server names: it may first name its maximum output, and
+then the room that the prompt leaves in its window."""
 
 MOST_HALVINGS = 3
-"""Maximum number of times that the limit is halved because the server names none."""
+"""Maximum number of times that the limit is halved if the server names no limit."""
 
 NUMBER = r"(?<![\w.\-/])(\d{1,3}(?:[,_]\d{3})+|\d+)(?!\w|[.,]\d)"
 """An integer that is not part of a name, unlike 4 in gpt-4 and 32 in 32k."""
@@ -381,7 +382,7 @@ TOTAL = (r"requested(?: a total of| about)? " + NUMBER + r" tokens", r"total (?:
 """Patterns of the sum of a prompt's number of tokens and `max_tokens`."""
 
 LOWER_BOUND = re.compile(r"at least \d")
-"""The prompt was not read to its end, so that the number of its tokens is a lower bound."""
+"""Sign that the server did not read the whole prompt, so that its token count is a lower bound."""
 
 MOST = (
     r"(?:at most|up to|less than or equal to|no more than|not exceed|cannot exceed|greater than|maximum "
@@ -395,7 +396,7 @@ BELOW = (r"(?:lower|less|smaller) than " + NUMBER, NUMBER + r" \(exclusive\)")
 
 
 class TokenRoom:
-    """Lower the token limit of one request until its server accepts it, a bounded number of times.
+    """Lower the token limit of one request until its server accepts it, with few attempts.
 
     A server refuses a request whose prompt and `max_tokens` together exceed its context window, or whose
     `max_tokens` exceeds its maximum output; the wording differs between servers. With a lower limit it
@@ -406,11 +407,11 @@ class TokenRoom:
         self._named = self._halved = 0
 
     def narrowed(self, body: JsonView, sentence: str) -> JsonObject | None:
-        """Body with the limit that a refusal names, or half of its limit; None if it cannot be lower.
+        """Body with the limit that a refusal names, or half of its limit; None if no attempt is left.
 
         Args:
-            body: The body that was refused. One without a limit stays refused.
-            sentence: The words of the server.
+            body: The refused body. None is returned for a body without a limit.
+            sentence: The server's message.
         """
         if (limit := limit_of(body)) is None:
             return None
@@ -429,13 +430,13 @@ def limit_of(body: JsonView) -> int | None:
 
 
 def why_no_room(body: JsonView, refusal: NoRoom) -> GenerationFailure:
-    """Failure of a request for which the server has no room, however low its limit."""
+    """Failure of a request for which the server has no room, even with a lower limit."""
     limit, failure = limit_of(body), refusal.failure
     if limit is None or room_named(refusal.sentence, limit) == 0:
         return failure
     return GenerationFailure(
         reason="no_room",
-        detail=f"{failure.detail}; so it does for max_tokens: {limit}: lower it, or shorten the prompt",
+        detail=f"{failure.detail}; the same with max_tokens: {limit}; lower max_tokens or shorten the prompt",
     )
 
 
@@ -445,7 +446,7 @@ def room_named(sentence: str, limit: int) -> int | None:
     None if the message gives no number, or counts only the part of the prompt that the server had read.
 
     Args:
-        sentence: The message by which it refuses a request.
+        sentence: The message by which the server refused a request.
         limit: The number of tokens that the request allowed.
     """
     text = sentence.lower()

@@ -1,8 +1,8 @@
-"""One HTTP exchange with a server: sent to that server only, and of bounded cost whatever it answers.
+"""One HTTP exchange with a server, sent to that server only and bounded in cost.
 
-A body is read in chunks, and abandoned once it is longer than the request can need. It is requested
-uncompressed, and refused in any other form, so that it cannot grow in memory. Headers are bounded by the HTTP
-library (100 KiB), the time by the caller.
+A body is read in chunks, and abandoned if it becomes longer than the request can need. It is requested
+uncompressed, and refused in any other form, so that it cannot grow in memory. The HTTP library limits headers
+(100 KiB), the caller the time.
 """
 
 import os
@@ -32,12 +32,12 @@ ACCOUNT = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-
 
 
 class HttpConnection:
-    """Connections to one server. For one event loop, in which the object must be created.
+    """Connections to one server, for the event loop in which the object was created.
 
     Args:
-        server: The server that requests go to.
+        server: The server that receives the requests.
         max_connections: Maximum number of connections.
-        headers: Headers that are sent in place of a key and an account.
+        headers: Headers to send instead of a key and an account; None sends these.
         follows: Whether redirects to the same origin are followed.
 
     Raises:
@@ -67,7 +67,7 @@ class HttpConnection:
                 limits=httpx.Limits(
                     max_connections=max_connections, max_keepalive_connections=max_connections
                 ),
-                # A server's cookies are neither kept nor sent back.
+                # Cookies of a server are neither kept nor sent back.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             )
         except (httpx.InvalidURL, ValueError, ImportError) as error:  # of the URL, or of a proxy's
@@ -82,13 +82,13 @@ class HttpConnection:
 
         Args:
             method: "GET", "POST" or "PUT".
-            url: On this server.
-            content: A JSON text, or None.
+            url: A URL on this server.
+            content: A JSON text, or None for no body.
             most_bytes: Maximum length of a body that is read.
 
         Raises:
-            StatusError: If the server answers with a status from 300 on that leads nowhere.
-            Unreadable: If the body is too long or compressed.
+            StatusError: If the server answers with a status from 300 on that is not a followed redirect.
+            Unreadable: If the body is too long or compressed, or there are too many redirects.
             EngineLoadFailed: If the server redirects the request to another server.
             httpx.RequestError: If the server does not answer.
         """
@@ -116,8 +116,8 @@ class HttpConnection:
         if origin_of(url) != self._origin:
             raise EngineLoadFailed(
                 self._server.model,
-                f"{self._server.url} sends requests on to {self._server.shown(str(url))}, which gets neither "
-                f"prompts nor keys; name that server as {self._server.address_key} if it is the one you mean",
+                f"{self._server.url} redirects requests to {self._server.shown(str(url))}, which gets no "
+                f"prompts and no keys; if you mean that server, set {self._server.address_key} to its URL",
             )
 
 
@@ -142,17 +142,17 @@ async def _body(response: httpx.Response, most_bytes: int) -> bytes:
 
 
 async def _beginning(response: httpx.Response) -> bytes:
-    """Part of a body that is shown."""
+    """Part of a body that messages may show."""
     said = bytearray()
     async for chunk in response.aiter_raw():
         said += chunk
-        if len(said) > 4 * SHOWN + KIB:  # with room for its JSON, four bytes to a character
+        if len(said) > 4 * SHOWN + KIB:  # with room for JSON around it, and four bytes per character
             break
     return bytes(said)
 
 
 def _is_above(digits: str, limit: int) -> bool:
-    """Whether a length given in a header is above a limit, however many digits it has."""
+    """Whether the number in a header is above a limit, even with very many digits."""
     return digits.isdecimal() and (len(digits) > 18 or int(digits) > limit)
 
 
@@ -173,7 +173,7 @@ def _headers(server: Server, *, is_openai: bool) -> Mapping[str, str]:
         if not (value.isascii() and value.isprintable()):
             raise EngineLoadFailed(
                 server.model,
-                f"${variable} holds characters that no header can; set it to the plain key or name",
+                f"${variable} contains characters that HTTP headers cannot; set it to the plain key or name",
             )
         headers[header] = value
     return headers
@@ -192,7 +192,7 @@ def is_loopback(host: str) -> bool:
 
 
 def through_proxy(url: str) -> str:
-    """Phrase for the proxy on the way to a URL, without its password; empty if there is none."""
+    """Phrase for the proxy on the way to a URL, without its password; empty without a proxy."""
     proxies = getproxies()
     try:
         parts = urlsplit(url)
@@ -201,7 +201,7 @@ def through_proxy(url: str) -> str:
             return ""
         proxy = proxies[scheme]
         shown = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    except ValueError:  # of a URL that is none, which is said where it is used
+    except ValueError:  # an invalid URL is reported when it is used
         return ""
     address = shown._replace(netloc=shown.netloc.rpartition("@")[2]).geturl()
     named = (

@@ -27,13 +27,14 @@ def escape_special_tokens(prompt: str) -> str:
 
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
-"""Keys of a body that `model_args` may not set; null removes the seed, for servers without one."""
+"""Keys of a body that `model_args` may not set. Only `seed` may be null, which removes it for servers that do
+not support it."""
 
 TOKEN_KEYS = ("max_tokens", "max_completion_tokens")
 """Keys of a body for the maximum number of tokens; `model_args` may replace one by the other."""
 
 DEFAULT_TOKENS = 2**17
-"""Number of tokens assumed to be allowed by a body without either of these keys."""
+"""Number of tokens that a body is assumed to allow if it has neither of these keys."""
 
 CONTINUED = {"add_generation_prompt": False, "continue_final_message": True}
 """Keys that make vLLM's server continue the assistant's last message."""
@@ -42,7 +43,7 @@ PLAIN_VLLM = {"min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "
 """Settings that vLLM would otherwise take from the checkpoint's generation_config."""
 
 SHAPING = ("top_k", *PLAIN_VLLM, "logit_bias", "stop_token_ids")
-"""Keys of a body, besides temperature and top_p, that affect which token is drawn or what follows it."""
+"""Keys of a body, besides temperature and top_p, that affect which token is drawn or when the text ends."""
 
 GUIDED_BEFORE = (0, 11)
 """First version of vLLM whose server supports `structured_outputs`; earlier ones use `guided_` keys."""
@@ -54,31 +55,31 @@ def reserved_args(model_args: JsonView) -> list[str]:
 
 
 def is_seedless(model_args: JsonView) -> bool:
-    """Whether no seed is sent, so that texts drawn at a temperature differ each time."""
+    """Whether no seed is sent, so that texts sampled at a temperature differ each time."""
     return "seed" in model_args and model_args["seed"] is None
 
 
 def other_base_urls(url: str) -> list[str]:
-    """Base URLs that may be meant by one that lists no models, the likeliest first."""
+    """Likely base URLs if the given one lists no models, the likeliest first."""
     bare = re.sub(r"/v\d+[a-z]*\d*$", "", url)
     return [f"{url}{path}" for path in ("/v1", "/api/v1", "/openai/v1")] if bare == url else [bare]
 
 
 def generation_path(model: ModelRef) -> str:
-    """Path for requests of texts, relative to the base URL."""
+    """Path of requests for texts, relative to the base URL."""
     return "/chat/completions" if model.chat else "/completions"
 
 
 def generation_body(
     model: ModelRef, request: Request, *, vllm: str | None = None, max_model_len: int | None = None
 ) -> JsonObject:
-    """Body of a request to generate a text.
+    """Body of a request for a text.
 
     Args:
-        model: Its `model_args` come last; a null takes a key out.
+        model: The model; its `model_args` are added last, and a null removes a key.
         request: The request for a text.
-        vllm: Version of the server, if it is known to be vLLM, which supports more than OpenAI's own.
-        max_model_len: Its context window in tokens, if known.
+        vllm: Version of vLLM, if the server is vLLM's, which supports more than OpenAI's own.
+        max_model_len: Context window in tokens, if known.
     """
     sampling, is_vllm = request.sampling, vllm is not None
     limit = sampling.max_tokens if max_model_len is None else min(sampling.max_tokens, max_model_len - 1)
@@ -88,14 +89,14 @@ def generation_body(
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "max_tokens": limit,
-        # Greedy text depends on no seed, and some servers do not support one.
+        # Greedy decoding ignores the seed, and some servers do not support one.
         **({"seed": request.seed} if sampling.temperature > 0.0 else {}),
-        # OpenAI's own API has no such key; a server without it says so if a spec asks for it.
+        # OpenAI's own API lacks this key; a server without it refuses it if a spec sets it.
         **({"top_k": sampling.top_k} if is_vllm or sampling.top_k else {}),
         **(PLAIN_VLLM if is_vllm else {}),
         **_rare(sampling),
         **_structured(sampling.structure, vllm),
-        # A plain completion requests the most probable token as well: some servers take 0 as no request.
+        # A plain completion requests one more token, because some servers read 0 as no request.
         **({"logprobs": model.chat or 1} if sampling.logprobs else {}),
         **dict(model.model_args),
     }
@@ -105,13 +106,13 @@ def generation_body(
 
 
 def answer_bytes(body: JsonView) -> int:
-    """Maximum length of an answer to a body, in bytes, from the number of tokens that it allows."""
+    """Maximum length of the answer to a body, in bytes, from the tokens that the body allows."""
     allowed = [body[key] for key in TOKEN_KEYS if type(body.get(key)) is int]
     return bytes_for(max(allowed, default=DEFAULT_TOKENS))
 
 
 def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
-    """The prompt as a text, or as messages of a chat that cannot end their own turn."""
+    """Fields for the prompt: a text, or messages of a chat that cannot end their own turn."""
     if not model.chat:
         return {"prompt": prompt}
     messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
@@ -127,7 +128,7 @@ def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
 
 
 def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> GenerationFailure | None:
-    """Failure of a request that cannot be sent to a server; None if the request can be sent."""
+    """Failure of a request that cannot be sent to this server; None if it can."""
     structure, prompt = request.sampling.structure, request.asked
     if structure is not None and structure.kind != "json_schema" and not is_vllm:
         return GenerationFailure(
@@ -154,7 +155,7 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
 
 
 def _rare(sampling: Sampling) -> JsonObject:
-    """Optional part of a body: the settings that a spec sets."""
+    """Optional part of a body: settings that differ from their defaults."""
     given = sampling.as_json()
     body = {key: given[key] for key in (*PLAIN_VLLM, "stop_token_ids") if key in given}
     if sampling.logit_bias:
@@ -178,7 +179,7 @@ def _structured(structure: Structure | None, vllm: str | None) -> JsonObject:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """First two numbers of a version; a version without any counts as the newest."""
+    """First two numbers of a version; a version without numbers counts as the newest."""
     found = re.match(r"(\d+)\.(\d+)", version)
     return (int(found[1]), int(found[2])) if found else (sys.maxsize,)
 
@@ -187,16 +188,17 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 ESCAPED = 6
-"""Bytes of a character that JSON escapes in ASCII, such as \\u00e9; a character beyond U+FFFF takes two."""
+"""Bytes of a character that JSON escapes in ASCII, such as \\u00e9; a character beyond U+FFFF needs two
+escapes."""
 
 
 def bytes_for(tokens: int) -> int:
-    """Maximum length of the body of an answer: 1 KiB for each token, and 1 MiB for everything else."""
+    """Maximum bytes of an answer: 1 KiB for each token, and 1 MiB for everything else."""
     return tokens * KIB + MIB
 
 
 def bytes_for_batch(requests: Sequence[Request]) -> int:
-    """Maximum length of a message with the answers to requests, including choices and their probabilities."""
+    """Maximum bytes of a message with the answers to requests, including their choices."""
     return MIB + sum(bytes_for(request.sampling.max_tokens) + _of_choices(request) for request in requests)
 
 

@@ -1,11 +1,12 @@
-"""Log-likelihood scoring of choices and continuations at a server; see `tasks.engines.scoring`.
+"""Log-likelihood scoring of choices and continuations by a server.
 
-vLLM's server returns the tokens of a text and the log-probability of any token, so scores equal those of the
-same model in a local process. For other servers, only OpenAI's API is assumed:
+See `tasks.engines.scoring` for the definitions. vLLM's server returns the tokens of a text and the
+log-probability of any token, so scores equal those of the same model in a local process. For other servers,
+only OpenAI's API is assumed:
 
-* A choice has to be one token among the few most probable ones, which the server names as texts.
-* A continuation is sent together with its prompt as one text, whose tokens the server echoes. The number of
-  the prompt's tokens is requested for the prompt alone.
+* A choice must be one token among the few most probable ones, which the server names as texts.
+* A continuation is sent together with its prompt as one text, whose tokens the server echoes. A request with
+  the prompt alone gives the number of its tokens.
 * A text after an empty prompt cannot be scored, because the server does not report the token that begins a
   text.
 """
@@ -65,15 +66,15 @@ from winnow.tasks.engines.scoring import (
 
 
 class ServerScorer:
-    """Answers requests that give choices or continuations.
+    """Answer requests that give choices or continuations, by a server.
 
     Args:
         model: The model.
-        calls: The server.
-        server: The server as named in messages.
-        root: Its URL without the version of the API.
-        info: What the server reported about itself.
-        ask_all: Sends the requests.
+        calls: The calls to the server.
+        server: Description of the server in messages.
+        root: URL of the server without the version of the API.
+        info: Properties that the server reported.
+        ask_all: Sends requests together and waits for their answers.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class ServerScorer:
         """Answer requests that give continuations; answer i belongs to request i.
 
         Raises:
-            EngineLoadFailed: If the server does not return what that needs.
+            EngineLoadFailed: If the server does not return the required log-probabilities.
         """
         return self._likelihoods.answer(requests) if requests else []
 
@@ -123,7 +124,7 @@ class ServerScorer:
 async def _generated(
     calls: ServerCalls, path: str, body: JsonObject, *, chat: bool = False, most_bytes: int | None = None
 ) -> Generated | GenerationFailure:
-    """The answer to a body, or why the server refuses it."""
+    """Send a body, and return the answer or the reason why the server refuses it."""
     most_bytes = answer_bytes(body) if most_bytes is None else most_bytes
     try:
         return await calls.post(path, body, partial(read_generated, chat=chat), most_bytes=most_bytes)
@@ -132,13 +133,16 @@ async def _generated(
 
 
 TOKEN_BYTES = 16
-"""Maximum bytes of a token in a list of ids."""
+"""Maximum bytes of a token's id in a list of ids."""
 
 
 async def _tokens(
     calls: ServerCalls, root: str, model: ModelRef, fields: JsonObject
 ) -> Tokens | GenerationFailure:
-    """A prompt as tokenized by a vLLM server; each token has a byte of it or of a template."""
+    """Tokenize a prompt by a vLLM server.
+
+    The maximum length of the answer assumes that each token has a byte of the prompt or a template.
+    """
     most_bytes = MIB + TOKEN_BYTES * len(json.dumps(fields))
     body = {"model": model.model, **fields}
     try:
@@ -155,18 +159,18 @@ MOST_PLAIN_TOKENS = 5
 LEAST_SAID = 0.5
 """Minimum sum of the choices' probabilities.
 
-If the model would write something else, such as "Yes" instead of "yes" or a thought, the remaining
+If the model would write something else, such as "Yes" instead of "yes" or reasoning, the remaining
 probabilities of the choices are noise, and their ratio can be reversed.
 """
 
 
 class TextChoices:
-    """Choose at a server of which only OpenAI's API is known.
+    """Choose by a server of which only OpenAI's API is known.
 
     Args:
         model: The model.
-        calls: The server.
-        ask_all: Sends the requests.
+        calls: The calls to the server.
+        ask_all: Sends requests together and waits for their answers.
     """
 
     def __init__(self, model: ModelRef, calls: ServerCalls, ask_all: AskAll) -> None:
@@ -189,20 +193,20 @@ class TextChoices:
             else {"logprobs": MOST_PLAIN_TOKENS}
         )
         body = generation_body(self._model, request) | wanted
-        # Some servers return probabilities after temperature, top-p and the like: those before are wanted.
+        # Some servers apply temperature and top-p to the probabilities, which are needed without them.
         plain = {"temperature": 1.0, "top_p": 1.0, **dict.fromkeys(TOKEN_KEYS, 1)}
-        body |= {key: value for key, value in plain.items() if key in body}  # model_args take keys out
+        body |= {key: value for key, value in plain.items() if key in body}  # model_args can remove keys
         for key in SHAPING:
             body.pop(key, None)
         return await _generated(self._calls, generation_path(self._model), body, chat=self._model.chat)
 
 
 def _why_unsaid(known: Mapping[str, float], choices: Sequence[str]) -> str | None:
-    """Why the choices' probabilities are unusable, as the end of a sentence; None if they are usable."""
+    """Reason why the choices are too improbable, as a clause; None if they are not."""
     together = math.fsum(math.exp(known[choice]) for choice in choices)
     if together >= LEAST_SAID:
         return None
-    return f"that it is none of the choices but with a probability of {together:.2g}"
+    return f"a total probability of only {together:.2g} for the choices"
 
 
 def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
@@ -220,8 +224,8 @@ def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
     if why := why_unusable(known, choices) or _why_unsaid(known, choices):
         return GenerationFailure(
             reason="no_logprobs",
-            detail=f"of the next token the server tells {why}; choices must be single tokens among its most "
-            "probable ones",
+            detail=f"for the next token the server returned {why}; choices must be single tokens among its "
+            "most probable ones",
             spent=spent,
         )
     logprobs: Mapping[str, float] = {choice: known[choice] for choice in choices}
@@ -231,19 +235,19 @@ def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
 
 
 UNKNOWN = -1
-"""Placeholder for the token of unknown characters, whose id a server does not return."""
+"""Placeholder id of the token for unknown characters, whose id a server does not return."""
 UNKNOWN_NAMES = frozenset({"<unk>", "[UNK]", "<UNK>", "<|unk|>"})
 
 
 class TokenChoices:
-    """Choose at a vLLM server, token by token.
+    """Choose by a vLLM server, token by token.
 
     Args:
         model: The model.
-        calls: The server.
-        root: Its URL without the version of the API.
+        calls: The calls to the server.
+        root: URL of the server without the version of the API.
         max_model_len: The model's context window in tokens.
-        ask_all: Sends the requests.
+        ask_all: Sends requests together and waits for their answers.
     """
 
     unk_token_id = UNKNOWN
@@ -272,7 +276,7 @@ class TokenChoices:
         return [answers[i] for i in range(len(requests))]
 
     def __call__(self, text: str, *, add_special_tokens: bool) -> dict[str, list[int]]:
-        """The token ids of a choice, as a tokenizer gives them; raises `ValueError`."""
+        """Token ids of a choice, as a tokenizer returns them; raises `ValueError`."""
         found = self._choices[text]
         if isinstance(found, GenerationFailure):
             raise ValueError(found.detail)
@@ -313,16 +317,16 @@ class TokenChoices:
 
 
 PROBE = ("The sky is", " blue.")
-"""A prompt and a continuation that every server can read."""
+"""Prompt and continuation of a trial request, which every server can read."""
 
 NEEDED = (
-    "does not tell the log-probabilities of a prompt's tokens (completions with echo and logprobs), which "
+    "does not return the log-probabilities of a prompt's tokens (completions with echo and logprobs), which "
     "this output_type needs; serve the model with vLLM, or choose provider vllm or transformers"
 )
 
 NEEDED_BY_WHOLE_TEXTS = (
-    "does not tell how a text by itself is split into tokens, as vLLM's servers alone do and output_type: "
-    "perplexity needs; serve the model with vLLM, or choose provider vllm or transformers"
+    "does not return the tokens of a text without a prompt, which output_type: perplexity needs and only "
+    "vLLM's servers offer; serve the model with vLLM, or choose provider vllm or transformers"
 )
 
 NO_TEXT = GenerationFailure(
@@ -333,28 +337,28 @@ NO_TEXT = GenerationFailure(
 
 
 class ScoredTokens(NamedTuple):
-    """The scored tokens of a text."""
+    """Scored tokens of a text, with the highest log-probabilities at their positions."""
 
     logprobs: list[float]
     """Log-probabilities of the scored tokens, in order."""
     highest: list[float | None]
-    """Log-probability of the most probable token at each position."""
+    """Log-probability of the most probable token at each position; None if not returned."""
     length: int
     """Number of tokens read, including unscored ones."""
 
 
 class TextLikelihoods:
-    """Score continuations at a server, after checking that the server can.
+    """Score continuations by a server, after a trial request.
 
     Args:
         model: The model.
-        calls: The server.
-        server: The server as named in messages.
-        ask_all: Sends the requests.
-        whole_texts: Scores what follows a prompt without a text; None if the server is not vLLM's.
+        calls: The calls to the server.
+        server: Description of the server in messages.
+        ask_all: Sends requests together and waits for their answers.
+        whole_texts: Scores continuations of an empty prompt; None if the server is not vLLM's.
 
     Raises:
-        EngineLoadFailed: If the server refuses to return log-probabilities of a prompt, or returns others.
+        EngineLoadFailed: If the server does not return usable log-probabilities of a prompt.
     """
 
     def __init__(
@@ -369,7 +373,7 @@ class TextLikelihoods:
         self._model, self._calls, self._server, self._ask_all = model, calls, server, ask_all
         self._whole_texts = whole_texts
         self._lengths: dict[str, int | GenerationFailure] = {}
-        self._leaves_out_one = False  # of each echo the first token
+        self._leaves_out_one = False  # whether the first token of each echo is missing
         probe = Request(prompt=PROBE[0], continuations=PROBE[1:], sampling=Sampling(), seed=0)
         if isinstance(found := self.answer([probe])[0], GenerationFailure):
             raise EngineLoadFailed(model.name, f"{server.url} {NEEDED}: {found.detail}")
@@ -395,7 +399,7 @@ class TextLikelihoods:
     async def _length(self, prompt: str) -> int | GenerationFailure:
         if not prompt:
             return 0 if self._whole_texts is not None else NO_TEXT
-        found = await self._asked(prompt, {})
+        found = await self._complete(prompt, {})
         return found if isinstance(found, GenerationFailure) else found.usage.prompt_tokens
 
     async def _score(self, pair: tuple[str, str]) -> ScoredTokens | GenerationFailure:
@@ -404,7 +408,7 @@ class TextLikelihoods:
             return start
         if not pair[0] and self._whole_texts is not None:
             return await self._whole_texts.score(pair[1])
-        found = await self._asked("".join(pair), {"echo": True, "logprobs": 1})
+        found = await self._complete("".join(pair), {"echo": True, "logprobs": 1})
         if isinstance(found, GenerationFailure):
             return found
         length = found.usage.prompt_tokens
@@ -414,22 +418,22 @@ class TextLikelihoods:
             )
         if (left_out := self._left_out(found)) is None:
             return no_logprobs(
-                f"of {length} tokens of the prompt and {found.usage.completion_tokens} behind it the server "
+                f"for {length} tokens of the prompt and {found.usage.completion_tokens} after it the server "
                 f"returned {len(found.prompt_logprobs)} log-probabilities"
             )
         places = slice(start - left_out, length - left_out)
         told = found.prompt_logprobs[places]
         known = [each for each in told if each is not None]
         if len(known) != length - start or likelihood(known) is None:
-            return no_logprobs(f"of a continuation the server returned the log-probabilities {told[:8]}")
+            return no_logprobs(f"for a continuation the server returned the log-probabilities {told[:8]}")
         return ScoredTokens(known, found.prompt_highest[places], length)
 
     def _left_out(self, found: Generated) -> int | None:
         """Number of an echo's first tokens without a returned log-probability; None if unknown.
 
         A server that does not echo returns only the token that it generated. llama-cpp-python's server omits
-        the token that begins a text, but counts it. Without such a token it returns other positions, and not
-        the last one: the tokens that it names do not make up the text.
+        the token that begins a text, but counts it. Without such a token, it returns other positions and
+        omits the last one; then the texts of its tokens do not make up the whole text.
         """
         told, length = len(found.prompt_logprobs), found.usage.prompt_tokens
         missing = length + found.usage.completion_tokens - told
@@ -439,20 +443,23 @@ class TextLikelihoods:
             self._leaves_out_one = found.names_all_tokens
         return 1 if missing == 1 and self._leaves_out_one else None
 
-    async def _asked(self, text: str, wanted: JsonObject) -> Generated | GenerationFailure:
+    async def _complete(self, text: str, wanted: JsonObject) -> Generated | GenerationFailure:
         request = Request(prompt=text, sampling=Sampling(max_tokens=1), seed=0)
         body = generation_body(self._model, request) | wanted
-        most_bytes = bytes_for(1) + 256 * len(text.encode())  # a token has a byte at least
+        most_bytes = bytes_for(1) + 256 * len(text.encode())  # a token has at least one byte
         return await _generated(self._calls, "/completions", body, most_bytes=most_bytes)
 
 
 def _is_whole_text(request: Request) -> bool:
-    """Whether the request is for a perplexity: choices have at least two texts, and targets are greedy."""
+    """Whether a request scores a whole text, for a perplexity.
+
+    It has no prompt and one continuation, unlike choices, and is not greedy, unlike targets.
+    """
     return not request.prompt and len(request.continuations) == 1 and not request.is_greedy
 
 
 def _is_greedy(scored: ScoredTokens) -> bool | None:
-    """Whether each token has the highest log-probability at its position; None if these are not returned."""
+    """Whether each token is the most probable one at its position; None if unknown."""
     most = [each for each in scored.highest if each is not None and math.isfinite(each)]
     if len(most) != len(scored.logprobs):
         return None
@@ -465,7 +472,7 @@ def _answer(request: Request, told: Sequence[ScoredTokens | GenerationFailure], 
         if isinstance(each, GenerationFailure):
             return each
         if request.is_greedy and _is_greedy(each) is None:
-            return no_logprobs("the server does not tell which token is the most probable in each place")
+            return no_logprobs("the server does not return the most probable token at each position")
         known.append(each)
     likelihoods = KnownTokens([math.fsum(each.logprobs) for each in known], all(map(_is_greedy, known)))
     return likelihood_answer(request, likelihoods, sum(each.length for each in known), seconds)
@@ -473,29 +480,29 @@ def _answer(request: Request, told: Sequence[ScoredTokens | GenerationFailure], 
 
 UNKNOWN_BEGINNING = GenerationFailure(
     reason="empty_prompt",
-    detail="the server does not tell which token begins a text, after which it would be weighed; start "
+    detail="the server does not report the token that begins a text, which scoring needs; start "
     "vLLM's server with --enable-tokenizer-info-endpoint, or choose provider vllm or transformers",
 )
 
 
 class WholeTexts:
-    """Score texts without a prompt at a vLLM server, tokenized as by `ContinuationEncoder`.
+    """Score texts without a prompt by a vLLM server, tokenized as by `ContinuationEncoder`.
 
     Args:
         model: The model.
-        calls: The server.
-        root: Its URL without the version of the API.
+        calls: The calls to the server.
+        root: URL of the server without the version of the API.
         max_model_len: The model's context window in tokens.
     """
 
     def __init__(self, model: ModelRef, calls: ServerCalls, *, root: str, max_model_len: int) -> None:
         self._model, self._calls, self._root = model, calls, root
-        self._longest = max_model_len - 1  # the minimum output is one new token
+        self._longest = max_model_len - 1  # a request generates at least one token
         self._begins: int | GenerationFailure | None = None
         self._asking = anyio.Lock()
 
     async def score(self, text: str) -> ScoredTokens | GenerationFailure:
-        """Log-probability of each of a text's tokens, or the reason why there is none."""
+        """Log-probabilities of a text's tokens, or the reason why they are unavailable."""
         async with self._asking:
             if self._begins is None:
                 self._begins = await self._beginning()
@@ -516,7 +523,7 @@ class WholeTexts:
                 found.logprobs + told.logprobs, found.highest + told.highest, found.length + told.length
             )
         if likelihood(found.logprobs) is None:
-            return no_logprobs(f"of a text the server returned the log-probabilities {found.logprobs[:8]}")
+            return no_logprobs(f"for a text the server returned the log-probabilities {found.logprobs[:8]}")
         return found
 
     async def _piece(self, piece: Continued) -> ScoredTokens | GenerationFailure:
@@ -530,12 +537,12 @@ class WholeTexts:
         known = [each for each in told if each is not None]
         if len(known) != length - piece.start:
             return no_logprobs(
-                f"of {length - piece.start} tokens the server returned {len(known)} log-probabilities"
+                f"for {length - piece.start} tokens the server returned {len(known)} log-probabilities"
             )
         return ScoredTokens(known, generated.prompt_highest[piece.start : length], length)
 
     async def _beginning(self) -> int | GenerationFailure:
-        """Token that begins a text; if the tokenizer adds none, the one that the server names."""
+        """Token that begins a text: the one that the tokenizer adds, else the one that the server reports."""
         plain, begun = await self._ids_of("a"), await self._ids_of("a", add_special_tokens=True)
         if isinstance(plain, GenerationFailure) or isinstance(begun, GenerationFailure):
             return plain if isinstance(plain, GenerationFailure) else UNKNOWN_BEGINNING

@@ -1,4 +1,4 @@
-"""Calls to one server: as many at once as it can serve, each repeated a bounded number of times."""
+"""Calls to one server: limited concurrency, and a limited number of attempts."""
 
 import json
 import logging
@@ -51,24 +51,24 @@ FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
 
 CONTROL_TIMEOUT = 30.0
-"""Maximum seconds until a control request is answered; after that the server counts as unreachable."""
+"""Maximum seconds for the answer to a control request; afterwards the server counts as unreachable."""
 
 
 class AskAll(Protocol):
-    """Send all items at once and wait for the answers; answer i belongs to item i."""
+    """Callable that sends all items at once and waits; answer i belongs to item i."""
 
     def __call__(self, ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item], /) -> list[Answer]:
-        """Raises `EngineError`."""
+        """Send the items; raises `EngineError`."""
 
 
 class Posted(NamedTuple, Generic[Answer]):
-    """An answer, with the time it took."""
+    """An answer, with its latency and its share of the server's time."""
 
     answer: Answer
     latency: float
-    """Seconds since the answered body was sent, without earlier attempts."""
+    """Seconds from when the answered attempt was sent to its answer; earlier attempts are not included."""
     seconds: float
-    """Its share of the time in which the server worked for this process, including earlier attempts."""
+    """Share of the time in which the server worked for this process, including earlier attempts."""
 
 
 class Connection(Protocol):
@@ -82,25 +82,24 @@ class Connection(Protocol):
 
 
 FIRST_WIDTH = 4
-"""Initial number of concurrent requests to a server that does not report its own."""
+"""Initial number of concurrent requests to a server that does not report its own number."""
 
 GROWTH = 1.05
-"""Minimum growth of the answers per second for which twice as many requests are worthwhile."""
+"""Minimum growth of answers per second that justifies doubling the number of requests."""
 
 LEAST_MEASURED = 8
 """Minimum number of answers from which a rate is measured."""
 
 SETTLED = 16
-"""Measurements after which growth is tried again: other load on the server may have ended."""
+"""Number of measurements after which growth is tried again, because other load may have ended."""
 
 
 class AdaptiveConcurrency:
-    """Limit the number of concurrent requests. For one event loop, in which the object must be created.
+    """Adaptive limit of concurrent requests, for the event loop that created the object.
 
     A server that queues excess requests never refuses them: more requests only wait longer there, and time
-    out. So the number of concurrent requests starts small and doubles as long as that yields more answers per
-    second. If a server reports overload, the number is halved, and then grows by one per full set of answers,
-    as in TCP.
+    out. So the limit starts small and doubles as long as that yields more answers per second. If a server
+    reports overload, the limit is halved, and then grows by one per full set of answers, as in TCP.
 
     Args:
         largest: Maximum number of concurrent requests, at least 1.
@@ -124,12 +123,12 @@ class AdaptiveConcurrency:
         return int(self._limiter.total_tokens)
 
     def begin_at(self, places: int) -> None:
-        """Start with the concurrency that the server reports; call it before any request is answered."""
+        """Start with the concurrency that the server reports; call before any request is answered."""
         self._set(float(places))
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
-        """Wait for a free place and for the end of any pause; yield the number of cuts so far."""
+        """Wait for a free place and the end of any pause; yield the number of halvings so far."""
         async with self._limiter:
             while (left := self._resume_at - anyio.current_time()) > 0:
                 await anyio.sleep(left)
@@ -145,22 +144,22 @@ class AdaptiveConcurrency:
             self._measure()
 
     def narrow(self, cuts: int) -> None:
-        """Halve the limit after an overload of a request whose turn began after `cuts` cuts.
+        """Halve the limit after an overload; `cuts` is the number that the request's `turn` yielded.
 
-        Requests sent together are refused together, and count once.
+        Requests sent together are refused together, and cause one halving.
         """
         if cuts == self._cuts:
             self._cuts += 1
             self._set(self._width / 2)
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for some seconds; a longer pause requested before stays."""
+        """Send nothing for some seconds; a longer pause set before stays in force."""
         self._resume_at = max(self._resume_at, anyio.current_time() + seconds)
 
     def _measure(self) -> None:
-        """Count an answer; grow or shrink once enough of them are counted."""
+        """Count an answer; adjust the limit after enough answers."""
         now = self._clock()
-        if self._skipped > 0:  # it was sent before the number changed
+        if self._skipped > 0:  # its request was sent before the limit changed
             self._skipped -= 1
             self._since = now
             return
@@ -194,18 +193,18 @@ class AdaptiveConcurrency:
 
 
 class ServerCalls:
-    """Send requests to a server until they are answered. For the event loop in which the object was created.
+    """Send requests to a server until they are answered, from the loop that created the object.
 
     Args:
         server: The server.
-        connection: Connection to it.
+        connection: Connection to the server.
         max_connections: Maximum number of concurrent requests.
-        request_timeout: Seconds an answer may take.
-        load_timeout: Seconds for which a request is sent again to a server that reports that it is loading
-            the model.
-        max_retries: Maximum number of times that one request is sent again otherwise.
-        control: Path and body of a request that every reachable server answers quickly; None if none is known
-            yet.
+        request_timeout: Maximum seconds for an answer.
+        load_timeout: Seconds for which a request is repeated while the server reports that it is loading the
+            model.
+        max_retries: Maximum number of times that one request is repeated otherwise.
+        control: Returns path and body of a request that every reachable server answers quickly; None if none
+            is known yet.
     """
 
     def __init__(
@@ -226,9 +225,9 @@ class ServerCalls:
         self._places = AdaptiveConcurrency(max_connections)
         self._shares = TimeShares()
         self._timeouts = 0
-        self._jitter = Random(0)  # moves moments, and nothing that is stored
+        self._jitter = Random(0)  # affects only delays, nothing that is stored
         self._connection = connection
-        self._n_answered = 0  # of what is posted: a server may list its models and answer nobody
+        self._n_answered = 0  # counts only `post`: a server may list its models and answer no request
         self._control = control
         self._controlling = anyio.Lock()
 
@@ -236,7 +235,8 @@ class ServerCalls:
         """Like `post`, without a body; for answers at most as long as a list of models.
 
         Raises:
-            NotThere: If the URL returns something else, such as the page of a gateway, or nothing.
+            NotThere: If the answer cannot be parsed, such as the web page of a gateway, or the URL does not
+                exist.
         """
         url = self._url(path)
         try:
@@ -255,9 +255,9 @@ class ServerCalls:
         """Send a body and return the answer as parsed by `read`.
 
         Args:
-            path: After the base URL, or a URL of the same server.
+            path: Path after the base URL, or a URL of the same server.
             body: The body to send, as JSON values.
-            read: Parses the JSON value of an answer; raises `Unreadable` if it is not one.
+            read: Parses the JSON value of an answer; raises `Unreadable` if the value is invalid.
             most_bytes: Maximum length of an answer that is read.
 
         Raises:
@@ -271,7 +271,7 @@ class ServerCalls:
     async def timed_post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
     ) -> Posted[Answer]:
-        """As `post`; the result includes the latency and the share of the server's time."""
+        """Like `post`; the result includes the latency and the share of the server's time."""
         url, content = self._url(path), json.dumps(body).encode("ascii")
 
         def counted(value: object) -> Answer:
@@ -314,11 +314,11 @@ class ServerCalls:
     ) -> Posted[Answer]:
         retries, seconds = 0, 0.0
         until = anyio.current_time() + self._load_timeout - LONGEST_DELAY
-        n_failed: int | None = None  # at its second failure; at the first one where the next is the last
+        n_failed: int | None = None  # at the second failure, or at the first if only one attempt is left
         while True:
             async with self._places.turn() as cuts:
                 try:
-                    # Not before: what waits here for a place is no work of the server's.
+                    # Not earlier: waiting for a place is not the server's time.
                     begun, sent = self._shares.begin(), time.perf_counter()
                     try:
                         with anyio.fail_after(self._timeout):
@@ -334,17 +334,20 @@ class ServerCalls:
                     if trouble.too_much:
                         self._places.narrow(cuts)
                     if isinstance(error, TimeoutError):
-                        self._tell_of_timeout()
+                        self._log_timeout()
                     waits = trouble.is_loading and anyio.current_time() < until
                     if not waits and self._is_last(error, retries):
-                        raise await self._given_up(trouble, error, retries + 1, n_failed) from error
+                        raise await self._final_error(trouble, error, retries + 1, n_failed) from error
                     if retries < 2:
                         n_failed = self._n_answered
             retries += 1
             await self._wait(trouble, retries)
 
     async def _trouble(self, error: Exception) -> RetryableError:
-        """As `retryable_error`, but refuse a request that is forbidden while the server answers others."""
+        """Classify an exception like `retryable_error`; refuse only this request if others are answered.
+
+        That concerns requests that the server forbids.
+        """
         try:
             return retryable_error(error, self._server)
         except Forbidden as forbidden:
@@ -353,13 +356,13 @@ class ServerCalls:
                 raise RequestRefused(failure) from error
             raise
 
-    def _tell_of_timeout(self) -> None:
-        """Log that requests time out: at the first one, and each time that their number has doubled."""
+    def _log_timeout(self) -> None:
+        """Log a timed-out request: the first one, and each time that their number has doubled."""
         self._timeouts += 1
         if self._timeouts & (self._timeouts - 1) == 0:
             LOGGER.warning(
-                "model %r: %s did not answer %s within execution.request_timeout (%g s); it is sent fewer at "
-                "once from now on",
+                "model %r: %s did not answer %s within execution.request_timeout (%g s); Winnow now sends "
+                "it fewer at once",
                 self._server.model,
                 self._server.where,
                 count_of(self._timeouts, "request"),
@@ -368,7 +371,7 @@ class ServerCalls:
             )
 
     async def _wait(self, trouble: RetryableError, retries: int) -> None:
-        """Wait before a request is sent again: longer each time, and as long as the server requests."""
+        """Wait before a request is repeated: longer each time, and as long as the server requests."""
         if trouble.wait is not None:
             if anyio.current_time() + trouble.wait >= anyio.current_effective_deadline():
                 raise EngineTimeout(
@@ -381,24 +384,24 @@ class ServerCalls:
         await anyio.sleep(delay * self._jitter.uniform(0.75, 1.0))
 
     def _is_last(self, error: Exception, retries: int) -> bool:
-        """Whether no attempt is left, or no time for one if each takes its full time."""
+        """Whether no attempt is left, or too little time for another full attempt."""
         if retries >= self._max_retries or (retries and self._never_counts(error)):
             return True
         left = anyio.current_effective_deadline() - anyio.current_time()
         return isinstance(error, TimeoutError) and left < self._timeout
 
     def _never_counts(self, error: Exception) -> bool:
-        """Whether the server apparently never counts tokens, while each answer may cost money."""
+        """Whether the server seems never to count tokens, while each answer may cost money."""
         return isinstance(error, Uncounted) and not self._n_answered
 
-    async def _given_up(
+    async def _final_error(
         self, trouble: RetryableError, error: Exception, attempts: int, since: int | None
     ) -> EngineError | RequestRefused:
         """Error to raise after the last attempt.
 
         Args:
             trouble: Why the request was not answered.
-            error: The exception that this was read from.
+            error: The exception behind `trouble`.
             attempts: Number of attempts that were made.
             since: Number of other requests that had been answered when this one failed for the second time,
                 or for the first time if the second attempt was the last. Requests in progress when an outage
@@ -406,16 +409,16 @@ class ServerCalls:
         """
         times = f"{attempts} attempts" if attempts > 1 else "one attempt"
         if self._never_counts(error):
-            why = f"{trouble.why} (after {times}); have it, or the gateway before it, send `usage`"
+            why = f"{trouble.why} (after {times}); configure it, or the gateway before it, to send `usage`"
             return EngineLoadFailed(self._server.model, f"{self._server.where} {why}")
         is_load = isinstance(error, StatusError) and error.status in TOO_MUCH
         if not is_load and await self._answers_others(self._n_answered if since is None else since):
-            detail = f"the server {trouble.why} (after {times}), and answered others meanwhile"
+            detail = f"the server {trouble.why} (after {times}), but answered others meanwhile"
             return RequestRefused(GenerationFailure(reason="refused", detail=detail))
         return EngineDied(self._server.model, f"{self._server.where} {trouble.why} (after {times})")
 
     async def _answers_others(self, since: int) -> bool:
-        """Whether others were answered since that count, or else a control request is now."""
+        """Whether the server answered others since that count, or answers a control request now."""
         async with self._controlling:  # once for all that fail together
             if self._n_answered == since and await self._is_control_answered():
                 self._n_answered += 1
@@ -442,9 +445,9 @@ class ServerCalls:
 async def ask_about(
     ask: Callable[[Item], Awaitable[Answer]], items: Mapping[int, Item], answers: dict[int, Answer]
 ) -> None:
-    """Send all items at once, and store each answer under the number of its item when it arrives.
+    """Send all items at once; store each answer under its item's number when it arrives.
 
-    The first error ends it for all; those that were answered before have their answers.
+    The first error ends all requests; answers that arrived before are kept.
     """
 
     async def answer(number: int, item: Item) -> None:
@@ -463,32 +466,32 @@ async def ask_about(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """Properties that a server reports."""
+    """Properties that a server reports about itself and its model."""
 
     listed: tuple[str, ...] = ()
-    """Ids of the models that it lists; a server may support more, or list none."""
+    """Ids of the models that the server lists; it may support more, or list none."""
     vllm: str | None = None
     """Version of vLLM, if the server is vLLM's and offers more than OpenAI's own API."""
     max_model_len: int | None = None
     """Context window of the model in tokens, if known."""
     places: int | None = None
-    """Number of requests that it serves concurrently, if reported."""
+    """Number of requests that the server serves concurrently; None if not reported."""
 
 
 async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
-    """Ask a server for its properties. Not all answer this; only features of vLLM depend on it.
+    """Request a server's properties; only features of vLLM's and llama.cpp's servers need them.
 
     Args:
-        calls: The server.
+        calls: The calls to the server.
         model: The model that will be requested.
-        root: Its URL without the version of the API.
+        root: URL of the server without the version of the API.
 
     Raises:
         EngineError: If the server cannot be reached, or refuses the key.
     """
     try:
         listed = await calls.get("/models", read_listing)
-    except (NotThere, Forbidden, RequestRefused):  # as to a key that may ask models and not list them
+    except (NotThere, Forbidden, RequestRefused):  # for example, a key that may use models but not list them
         listed = []
     ours = next((each for each in listed if each.id == model.model), ServedModel(id=model.model))
     is_vllm = ours.owned_by == "vllm"
@@ -504,7 +507,7 @@ async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
 
 
 async def _places(calls: ServerCalls, root: str) -> int | None:
-    """Number of requests that llama.cpp's server serves concurrently; it queues all others."""
+    """Number of requests that llama.cpp's server serves concurrently; None for other servers."""
     told = await calls.peek(f"{root}/props", partial(read, Props))
     return None if told is None else told.total_slots
 
@@ -513,5 +516,5 @@ async def _vllm_version(calls: ServerCalls, root: str) -> str | None:
     try:
         found: Version = await calls.get(f"{root}/version", partial(read, Version))
     except (NotThere, Forbidden, RequestRefused):
-        return None  # behind a gateway that forwards nothing but OpenAI's API
+        return None  # behind a gateway that forwards only OpenAI's API
     return found.version

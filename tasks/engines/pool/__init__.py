@@ -1,1 +1,1 @@
-"""Engines of several models, and which of them are loaded."""
+"""Pool of engines of several models, and the decision which of them are loaded."""

@@ -1,4 +1,4 @@
-"""Times to load models, and to wake sleeping ones."""
+"""Measured times of loading models, and of waking sleeping ones."""
 
 import datetime as dt
 import threading
@@ -14,25 +14,25 @@ from winnow.tasks.engines.protocol import Engine, JoinsBatches, LoadsAside, Mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTime:
-    """Time of one load of a model, or of one wake-up."""
+    """Time of one load or one wake-up of a model."""
 
     model: str
-    """Model that was requested, of those that share its engine."""
+    """Name of the requested model, among those that share its engine."""
     devices: tuple[int, ...]
-    """Devices on which its engine runs; empty if none were assigned."""
+    """Devices on which the engine runs; empty if no devices were assigned."""
     kind: Literal["load", "wake"]
     seconds: float
-    """Wall time until it was ready."""
+    """Wall seconds until the engine was ready."""
     ended_at: dt.datetime
-    """Time at which it was found to be ready, in UTC."""
+    """Time at which the engine was found to be ready, in UTC."""
 
 
 class LoadTimes:
-    """Wait for engines to be ready, and record how long that took.
+    """Wait for engines to be ready, and record how long that takes.
 
     Args:
-        slots: Receives the time of each engine, to keep expensive ones longer.
-        joins: Whether engines that support it can accept further requests while they work.
+        slots: Receives the time of each engine, so that expensive ones are kept longer.
+        joins: Whether engines that support it can accept more requests while they work.
     """
 
     def __init__(self, slots: SlotTable, *, joins: bool = True) -> None:
@@ -56,14 +56,14 @@ class LoadTimes:
 
     @property
     def under_way(self) -> dict[str, float]:
-        """Seconds for which each model is currently being loaded or woken, by its name."""
+        """Seconds since each current load or wake-up began, by the model's name."""
         now = time.monotonic()
         with self._lock:
             return {name: now - begun for name, begun in self._begun.items()}
 
     @property
     def stalled(self) -> float:
-        """Seconds so far in which models were being loaded or woken, and no engine was working."""
+        """Total seconds in which models were being loaded or woken and no engine was working."""
         with self._lock:
             return self._stalled + (time.monotonic() - self._stalled_since if self._is_stalled else 0.0)
 
@@ -72,7 +72,7 @@ class LoadTimes:
         return self._n_loading > 0 and self._n_answering == 0
 
     def _count(self, *, loading: int = 0, answering: int = 0) -> None:
-        """Count loads and answering engines; the caller holds the lock."""
+        """Change the numbers of loads and of working engines; the caller holds the lock."""
         now = time.monotonic()
         if self._is_stalled:
             self._stalled += now - self._stalled_since
@@ -110,7 +110,7 @@ class LoadTimes:
             engine.wake()
             slot.asleep = False
             self._add(model, slot, "wake", time.monotonic() - started)
-        elif not slot.ready and slot.devices:  # remote models are not loaded for us
+        elif not slot.ready and slot.devices:  # remote models need no loading
             engine.identity  # noqa: B018 -- waits until the model is loaded
             waited = slot.start_seconds + time.monotonic() - started
             self._add(model, slot, "load", engine.load_seconds if isinstance(engine, LoadsAside) else waited)
@@ -118,7 +118,7 @@ class LoadTimes:
         slot.ready = True
 
     def take(self) -> list[LoadTime]:
-        """Times since the last call, in the order in which engines were ready."""
+        """Times since the last call, in the order in which engines became ready."""
         with self._lock:
             taken, self._times = self._times, []
             return taken

@@ -1,13 +1,13 @@
 """Order in which models are used, and which are evicted, so that loads are few and cheap.
 
-A pass uses each of some models once, group after group. A pass over the models W while L are loaded costs at
-least one load for each model of W that is not in L, and using those of L first costs no more than that. The
-remaining choice is which models stay in memory for the next pass:
+A pass uses each model of a set once, one after another. A pass over the models W while L are loaded costs at
+least one load for each model of W that is not in L, and using those of L first costs no more than that. It
+remains to choose which models stay in memory for the next pass:
 
-* Models known to be used soon are kept first: Belady's rule, as far as the future is known.
+* Models that will soon be used are kept first: Belady's rule, as far as the future is known.
 * Of the others, the one with the lowest priority is evicted. A model's priority is its load time plus, at its
   last use, the priority of the model evicted last: the GreedyDual rule of Young (1994). With k places it
-  costs at most k times as much as knowing the future; with equal costs it is "least recently used".
+  costs at most k times as much as with knowledge of the future; with equal costs it is "least recently used".
 """
 
 import math
@@ -17,23 +17,24 @@ from itertools import combinations
 from typing import NamedTuple
 
 SHORTEST = 1.0
-"""Minimum seconds that are counted for a load."""
+"""Minimum seconds that count for a load."""
 
 
 def weight(seconds: float) -> float:
-    """Weight of a load: its seconds rounded to a power of 2, so that noise does not separate equal loads."""
+    """Weight of a load: seconds rounded to a power of 2, so that noise does not separate equal loads."""
     return float(2 ** round(math.log2(max(SHORTEST, seconds))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentModel:
-    """A loaded model."""
+    """A loaded model, with what its eviction depends on."""
 
     key: str
     devices: tuple[int, ...]
     """Devices on which the model occupies a place."""
     busy: bool = False
-    """Whether the model is answering requests: it then cannot be evicted, and its devices run no other."""
+    """Whether the model is answering requests; it then cannot be evicted, and its devices run no other model.
+    """
     priority: float = 0.0
     """Priority of keeping the model in memory, in seconds."""
 
@@ -54,18 +55,18 @@ def asking_order(
     later: Collection[str] = (),
     seconds: Mapping[str, float],
 ) -> list[str]:
-    """The models of a pass in the order in which they should be used.
+    """Models of a pass in the order in which they should be used.
 
     Models in memory come first, then sleeping ones, then those to load. Among the models to load, those with
     the longest load times come last, because the last models are still in memory when the next pass begins.
-    Models that the next pass is known to use come after them.
+    Models that the next pass will use come after them.
 
     Args:
         wanted: Models of the pass, each once.
         loaded: Models in memory.
-        asleep: Models whose weights are in the machine's memory.
+        asleep: Models whose weights are in main memory.
         later: Models that the next pass will use.
-        seconds: Load times as returned by `weight`; an unknown one counts least.
+        seconds: Load times as returned by `weight`; a model without a load time counts as the shortest.
     """
 
     def rank(key: str) -> tuple[int, bool, float]:
@@ -85,10 +86,11 @@ def allocation_for(
     waiting: Collection[str] = (),
     later: Collection[str] = (),
 ) -> Allocation | None:
-    """Choose devices and evictions so that a model can be loaded now; None if the model must wait.
+    """Choose devices and evictions so that a model can be loaded now; None if it must wait.
 
     Args:
-        width: Number of devices of the model, at most that of `devices`; 0 for a model that runs elsewhere.
+        width: Number of devices of the model, at most the number of `devices`; 0 for a model that runs
+            elsewhere.
         devices: All devices, or those that the model must use.
         places: Maximum number of models in memory on each device.
         resident: Models in memory, the least recently used first.
@@ -114,22 +116,23 @@ def allocation_for(
 
 
 class _Price(NamedTuple):
-    """Cost of an allocation; the lowest is chosen, and of equal ones the first."""
+    """Cost of an allocation; the lowest is chosen, and in a tie the first."""
 
     needed: int
-    """Number of models evicted although the next pass uses them."""
+    """Number of evicted models that the next pass uses."""
     leaving: int
     priority: float
     recency: int
-    """Models used longest ago are evicted first."""
+    """Sum of the evicted models' positions in order of last use, so that those used longest ago are evicted
+    first."""
     company: int
-    """Number of occupied places on the allocation's devices, so that models are spread over devices."""
+    """Number of occupied places on the allocation's devices, so that models are distributed over devices."""
 
 
 def _leaving(
     chosen: Sequence[int], places: int, resident: Sequence[ResidentModel], spare: Sequence[ResidentModel]
 ) -> list[ResidentModel] | None:
-    """Models to evict so that each device has a free place; None if too few models can be evicted."""
+    """Models to evict so that each device has a free place; None if too few can be evicted."""
     leaving: list[ResidentModel] = []
     for device in chosen:
         there = [each for each in resident if device in each.devices and each not in leaving]
@@ -143,11 +146,11 @@ def _leaving(
 
 
 KEPT_ASLEEP = 0.04
-"""Share of a device's memory for each model that may sleep: its process and CUDA graphs stay there."""
+"""Share of a device's memory for each model that may sleep, whose process and CUDA graphs stay there."""
 LEAST_AWAKE = 0.5
-"""Minimum share of a device's memory for all awake engines, however many may sleep."""
+"""Minimum share of a device's memory for all awake engines, with any number of sleeping ones."""
 
 
 def memory_share(max_loaded: int, most_asleep: int) -> float:
-    """Share of a device's memory for each engine, so that all engines that may be on it have room."""
+    """Share of a device's memory for each engine, so that all engines allowed on it have room."""
     return max(LEAST_AWAKE, 1.0 - KEPT_ASLEEP * most_asleep) / max_loaded

@@ -1,4 +1,4 @@
-"""Engines on demand: a limited number loaded at once, each restarted a limited number of times."""
+"""Engines on demand: a limited number loaded at once, each with a limited number of restarts."""
 
 import logging
 import threading
@@ -39,26 +39,26 @@ LOGGER = logging.getLogger("winnow.engines")
 
 
 class EnginePool:
-    """Answers requests for many models with few engines in memory.
+    """Answer requests for many models with few engines in memory.
 
-    A model's engine starts at its first request; if no place is free, another one is closed first, or put to
-    sleep, as chosen by `loads_and_evictions`. References that differ only in their name or their adapter
+    A model's engine starts at its first request. If no place is free, `loads_and_evictions` chooses another
+    engine, which is first closed or put to sleep. References that differ only in their name or their adapter
     share an engine. Threads may share a pool. It is a context manager, and leaving it closes all engines.
 
     Args:
-        log_folder: Folder in which engines write their logs; made when needed.
+        log_folder: Folder in which engines write their logs; created if needed.
         max_loaded: Maximum number of engines in memory, on each device if there are devices; at least 1.
-        devices: Numbers of the devices that engines are assigned to; without any, engines choose for
-            themselves and are used one at a time.
+        devices: Numbers of the devices that engines are assigned to; if empty, engines choose for themselves
+            and are used one at a time.
         width: Returns the number of devices of a model's engine; 0 for an engine that runs elsewhere.
         most_asleep: Maximum number of engines put to sleep, if they can, instead of being closed; 0 for none.
         models: All models that will be used: an engine is started for all adapters among them.
         max_restarts: Maximum number of times that a model's engine is started again after an end or time-out.
         load_timeout: Maximum seconds for loading a model.
         batch_timeout: Maximum seconds of a batch, or, if an engine works on several, maximum seconds without
-            any answer; None waits forever.
+            any answer; None means no limit.
         streaming: Whether requests may join those that an engine is working on. If not, an engine answers one
-            group at a time and forgets it.
+            group at a time and discards its state after it.
         logs_ends: Whether to log how an engine ended; False for callers that log it themselves.
         factory: Starts an engine; by default that of the model's provider.
 
@@ -122,15 +122,14 @@ class EnginePool:
     ) -> list[Answer]:
         """Answer every request; answer i belongs to request i.
 
-        `is_ready` is called once the model's engine is loaded, right before its first request. `engine` is
+        `is_ready` is called when the model's engine is loaded, right before its first request. `engine` is
         the number of one of its `Replicas`, if it is not the first; if a replica cannot be loaded, the first
         one does its work. `came` is called for answers that arrive before the others, if the engine reports
         them.
 
         A model that cannot be loaded, or whose engine ended more than `max_restarts` times, answers every
-        request with a `GenerationFailure`, now and later; other models continue. Answers from before an
-        engine ended in the middle of a batch are kept, and not requested again with the rest, unless `keeps`
-        is false.
+        request with a `GenerationFailure`, now and later; other models continue. If an engine ends during a
+        batch, its answers so far are kept, and not requested again with the rest, unless `keeps` is false.
 
         Raises:
             EngineDied: If the engine ended and may be started again: call again.
@@ -175,7 +174,7 @@ class EnginePool:
         came: Came | None,
         keeps: bool,
     ) -> list[Answer]:
-        """Request from an engine only what no other engine answered before it ended."""
+        """Send an engine only the requests that no earlier engine answered before it ended."""
         key = engine_key(model)
         known = self._kept.of(key, requests)
         places = [place for place, request in enumerate(requests) if request not in known]
@@ -206,23 +205,23 @@ class EnginePool:
         later: Sequence[ModelRef] = (),
         take_parts: TakeParts | None = None,
     ) -> Generator[tuple[int, list[Answer]]]:
-        """Send asks to many models with few loads, as many at once as there are devices for them.
+        """Answer groups of requests for many models with few loads, in parallel on the devices.
 
-        An engine that `JoinsBatches` receives all of its asks at once, unless the pool does not stream. A
-        model with more work is also loaded on devices that would be idle; see `replicas`.
+        An engine that implements `JoinsBatches` receives all of its groups at once, unless the pool does not
+        stream. A model with more work is also loaded on devices that would be idle; see `Replicas`.
 
         Args:
-            asks: Each with at least one request; those of one engine are begun in this order.
+            asks: Groups with at least one request each; those of one engine begin in this order.
             later: Models that will be used soon after.
-            take_parts: Receives answers of unfinished asks, if the pool streams; see `RequestScheduler`.
+            take_parts: Receives answers of unfinished groups, if the pool streams; see `RequestScheduler`.
 
         Yields:
-            The number of an ask, and answer i to its request i, in the order in which asks are finished.
-            Close the generator in any case: stopping before its end ends all engines.
+            The number of a group, and answer i to its request i, in the order in which groups are finished.
+            Always close the generator: stopping before its end ends all engines.
 
         Raises:
-            EngineDied: Like `generate`, once every ask that began is finished and its answers are given.
-            EngineTimeout: In the same way.
+            EngineDied: Like `generate`, after every group that began is finished and its answers are yielded.
+            EngineTimeout: Like `EngineDied`.
         """
         widths = {engine_key(ask.model): self._width(ask.model) for ask in asks}
         joins = self._streaming and len(asks) > len(widths)
@@ -244,7 +243,7 @@ class EnginePool:
     def stream(
         self, *, later: Sequence[ModelRef] = (), take_parts: TakeParts | None = None
     ) -> "RequestStream":
-        """A stream of asks to which more can be added; the arguments are those of `answers`."""
+        """Open a stream of groups to which more can be added; the arguments are those of `answers`."""
         spreads = self._n_devices > 1
         scheduler = self._scheduler(later, take_parts, aside=True, beside=True, joins=True, spreads=spreads)
         return RequestStream(scheduler, self._width)
@@ -277,11 +276,11 @@ class EnginePool:
         )
 
     def failure(self, model: ModelRef) -> GenerationFailure | None:
-        """Reason why a model has failed and answers no further request; None if the model has not failed."""
+        """Reason why a model has failed and answers no more requests; None if it has not failed."""
         return self._failed.get(engine_key(model))
 
     def identity(self, model: ModelRef) -> str:
-        """Software, version, device and precision of the model's engine, which is loaded if necessary.
+        """Software, version, device and precision of the model's engine; loads it if necessary.
 
         Raises:
             EngineLoadFailed: If the model has failed, now or before.
@@ -304,9 +303,9 @@ class EnginePool:
             raise
 
     def preload(self, model: ModelRef) -> None:
-        """Start loading if there is a free place; errors appear when the model is used.
+        """Start loading if a place is free; errors appear when the model is used.
 
-        An engine in a separate process continues loading after this returns, others load in this call.
+        An engine in a separate process continues loading after this returns; others load in this call.
         """
         key, width = engine_key(model), self._width(model)
         if key in self._failed or not width or not self._slots.has_room(width):
@@ -319,24 +318,24 @@ class EnginePool:
 
     @property
     def loading(self) -> dict[str, float]:
-        """Seconds for which each model is currently being loaded or woken, by its name."""
+        """Seconds since each current load or wake-up began, by the model's name."""
         return self._times.under_way
 
     @property
     def stalled(self) -> float:
-        """Seconds so far in which models were being loaded or woken, and no engine was working."""
+        """Total seconds in which models were being loaded or woken and no engine was working."""
         return self._times.stalled
 
     def take_loads(self) -> list[LoadTime]:
-        """Loads since the last call, in the order in which the engines were ready."""
+        """Loads since the last call, in the order in which the engines became ready."""
         return self._times.take()
 
     def close(self) -> None:
-        """Close all engines, each when its batch is done, and wait until they are gone."""
+        """Close all engines, each when its batch is done, and wait until they have ended."""
         self._slots.close()
 
     def abandon(self) -> None:
-        """Close all engines immediately, in the middle of their batches, which then fail in their threads."""
+        """Close all engines immediately; batches in progress fail in their threads."""
         self._slots.abandon()
 
     def __enter__(self) -> Self:
@@ -363,7 +362,7 @@ class EnginePool:
     def _record(
         self, key: str, error: EngineError, slot: EngineSlot | None = None
     ) -> GenerationFailure | None:
-        """Record once how an engine ended; return the model's failure if it cannot be started again."""
+        """Record once how an engine ended; return the model's failure if no restart is left."""
         with self._counting:
             if slot is not None and slot.end_is_known:
                 return self._failed.get(key)
@@ -378,28 +377,28 @@ class EnginePool:
             elif self._ends[key] > self._max_restarts:
                 detail = str(error)
                 if (ended := self._ends[key]) > 1:
-                    detail = f"model {error.model!r}: given up after {ended} engines; the last: {error.why}"
+                    detail = f"model {error.model!r}: {ended} engines ended; the last one: {error.why}"
                 self._failed[key] = GenerationFailure(reason="engine_failed", detail=detail)
             return self._failed.get(key)
 
 
 def _cause(error: Exception, slot: EngineSlot | None) -> BaseException:
-    """Error by which an engine ended: for a thread that shared it, the one in another thread."""
+    """Error by which an engine ended, which may be one in another thread that shared it."""
     return error if slot is None or slot.ended_by is None else slot.ended_by
 
 
 class RequestStream:
-    """Groups of requests that are sent when engines have room for them; more can be added at any time.
+    """Groups of requests, sent when engines have room; more can be added at any time.
 
-    Engines that `JoinsBatches` receive all of their groups at once, the others group after group, in order of
-    addition. Close it in any case: that ends all engines that are working.
+    An engine that implements `JoinsBatches` receives all of its groups at once, another one group after
+    group, in order of addition. Always close the stream, which ends all engines that are working.
     """
 
     def __init__(self, scheduler: RequestScheduler, width: Callable[[ModelRef], int]) -> None:
         self._scheduler, self._width = scheduler, width
 
     def add(self, groups: Sequence[RequestGroup]) -> list[int]:
-        """Queue groups behind those added before; return the number of each."""
+        """Queue groups after those added before; return the number of each."""
         return [self._scheduler.add(each, engine_key(each.model), self._width(each.model)) for each in groups]
 
     def begin(self) -> None:
@@ -407,20 +406,20 @@ class RequestStream:
         self._scheduler.begin()
 
     def next_answers(self) -> tuple[int, list[Answer]]:
-        """The number of the next group that is answered, and answer i to its request i; waits for it.
+        """Wait for the next answered group; return its number, and answer i to its request i.
 
         Raises:
-            EngineDied, EngineTimeout: Transient, once every group that began is finished and its answers
-                were given; no further one is begun before that.
+            EngineDied, EngineTimeout: If an engine ended and may be started again. Raised after every group
+                that began is finished and its answers were returned; no other group begins before that.
         """
         return self._scheduler.next_outcome()
 
     def answered(self) -> Iterator[tuple[int, list[Answer]]]:
-        """Numbers and answers of groups that are answered by now."""
+        """Numbers and answers of the groups that are answered by now."""
         return self._scheduler.finished()
 
     def finish_begun(self) -> Iterator[tuple[int, list[Answer]]]:
-        """The groups that were begun and are answered, as they finish; all others are dropped."""
+        """Groups that had begun, as they are answered; all others are dropped."""
         return self._scheduler.finish_begun()
 
     def close(self) -> None:
@@ -429,13 +428,16 @@ class RequestStream:
 
 
 def _log_end(error: EngineError) -> None:
-    """Log that an engine did not load, died or timed out."""
+    """Log that an engine did not load, ended or timed out."""
     event = "load_failed" if isinstance(error, EngineLoadFailed) else "engine_ended"
     LOGGER.warning("%s", error, extra={"event": event, "model": error.model})
 
 
 class KeptAnswers:
-    """Paid answers of batches that an engine did not finish, by engine and request. Threads may share it."""
+    """Charged answers of batches that an engine did not finish, by engine and request.
+
+    Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -447,14 +449,14 @@ class KeptAnswers:
             self._answers.update({(engine, request): answer for request, answer in answers.items()})
 
     def of(self, engine: str, requests: Sequence[Request]) -> dict[Request, Answer]:
-        """Answers that the engine has given to these requests, by request."""
+        """Answers of an earlier engine to these requests, by request."""
         with self._lock:
             if not (known := self._answers):
                 return {}
             return {each: known[engine, each] for each in requests if (engine, each) in known}
 
     def forget(self, engine: str, requests: Sequence[Request]) -> None:
-        """Remove the answers of a finished batch: its caller has them."""
+        """Remove the answers of a finished batch, because its caller has received them."""
         with self._lock:
             for each in requests if self._answers else ():
                 self._answers.pop((engine, each), None)

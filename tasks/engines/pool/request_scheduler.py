@@ -1,9 +1,8 @@
-"""Send groups of requests to many models at the same time, limited by the engines' free places.
+"""Send groups of requests to many models in parallel, as engines have free places.
 
-An *ask* is one group of requests to one model.
-
-Which asks run together, and in which order, is decided here, in the caller's thread, each time an engine has
-finished. Each ask then has its own thread, unless only one can run at a time.
+In names, an *ask* is one group of requests to one model. The caller's thread decides which groups run
+together, and in which order, each time an engine has finished. Each group then has its own thread, unless
+only one can run at a time.
 """
 
 import threading
@@ -25,9 +24,7 @@ class Replicas:
 
     The remaining work for a model is unknown. So the ski-rental rule applies: another engine of a model is
     loaded when the model's engines have been too few for as long as a load takes (Karlin, Manasse, Rudolph
-    and Sleator, 1988). No bound on the time saved is proved.
-
-    Threads may share it.
+    and Sleator, 1988). No bound on the saved time is proved. Thread-safe.
 
     Args:
         slots: The table of the engines' places.
@@ -39,19 +36,19 @@ class Replicas:
         self._lock = threading.Lock()  # guards everything below
         self._short: frozenset[str] = frozenset()
         self._since = 0.0
-        self._seconds: defaultdict[str, float] = defaultdict(float)  # for which a model's engines were short
+        self._seconds: defaultdict[str, float] = defaultdict(float)  # with too few engines for a model
         self._begun: Counter[str] = Counter()
         self._given_up: set[str] = set()
 
     def engines(self, key: str) -> list[str]:
-        """Engine of a model, and those of its replicas that are in memory."""
+        """Engines of a model: the first one, and its replicas in memory."""
         placed = self._slots.keys(placed=True)
         with self._lock:
             others = [_replica(key, number) for number in range(1, self._begun[key] + 1)]
         return [key, *(each for each in others if each in placed)]
 
     def watch(self, short: Collection[str]) -> None:
-        """Add the time since the last call to the models that waited for engines; note which wait now."""
+        """Add the time since the last call to models that had too few engines; replace their set."""
         now = self._clock()
         with self._lock:
             for key in self._short:
@@ -59,7 +56,7 @@ class Replicas:
             self._short, self._since = frozenset(short), now
 
     def due(self, key: str) -> str | None:
-        """Next replica to load for a model; None until it is worthwhile."""
+        """Next replica to load for a model; None until a load is worthwhile."""
         needed = self._slots.seconds.get(key, SHORTEST)
         with self._lock:
             if key in self._given_up or self._seconds[key] < needed:
@@ -67,7 +64,7 @@ class Replicas:
             return _replica(key, self._begun[key] + 1)
 
     def begin(self, key: str) -> None:
-        """Record that the due engine is loading: the next one must become worthwhile anew."""
+        """Record that the replica of `due` is loading; its successor must become worthwhile anew."""
         with self._lock:
             self._begun[key] += 1
             del self._seconds[key]
@@ -100,33 +97,33 @@ class RequestGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An answer of an unfinished group."""
+    """One answer of an unfinished group."""
 
     place: int
     answer: Answer
 
 
 WAKE = -1
-"""Placeholder for a group number, if an engine is ready that further groups may join."""
+"""Placeholder for a group's number: an engine is ready that more groups may join."""
 
 
 @dataclass(kw_only=True)
 class RequestScheduler:
-    """Asks (groups of requests) in progress.
+    """Groups of requests that wait or are in progress.
 
     Args:
-        ask: Sends an ask to an engine. It calls the first function that it receives once the engine is ready,
-            and the second one, if given, for each answer as it arrives. Called in threads.
+        ask: Sends a group to an engine. It calls the first function that it receives when the engine is
+            ready, and the second one, if given, with each answer as it arrives. Called in threads.
         slots: The table of the engines' places.
         replicas: The engines of each model; several if devices would be idle otherwise.
         failed: Engines that have failed and answer no request; they need no place.
-        later: Engines that are used after these asks.
-        aside: Whether each ask runs in its own thread.
+        later: Engines that are used after these groups.
+        aside: Whether each group runs in its own thread.
         beside: Whether several engines run at the same time.
-        joins: Whether a working engine receives further asks, if it supports that.
-        spreads: Whether a model's groups are spread over its replicas, and more replicas are loaded.
+        joins: Whether a working engine receives more groups, if it supports that.
+        spreads: Whether a model's groups are distributed over its replicas, and more replicas are loaded.
         take_parts: Receives answers of unfinished groups, in the caller's thread, those since the last call
-            together. None to receive only whole groups, which contain all answers in any case.
+            together. None: only whole groups are returned, which contain all answers in any case.
     """
 
     ask: Callable[[RequestGroup, str, Callable[[], None], Came | None], list[Answer]]
@@ -145,7 +142,7 @@ class RequestScheduler:
     _widths: dict[str, int] = field(default_factory=dict)
     _done: "SimpleQueue[tuple[int, Outcome | _Part]]" = field(default_factory=SimpleQueue)
     _held: tuple[int, Outcome] | None = None
-    """Outcome taken from the queue after parts of groups."""
+    """Outcome that was taken from the queue while parts of groups were collected."""
     _waiting: dict[str, deque[int]] = field(default_factory=dict)
     _running: Counter[str] = field(default_factory=Counter)
     _error: Exception | None = None
@@ -154,9 +151,9 @@ class RequestScheduler:
         """Queue a group after the earlier ones of its engine; return its number.
 
         Args:
-            group: With at least one request.
-            key: Its engine.
-            width: Number of devices that this engine takes; 0 for one that runs elsewhere.
+            group: A group with at least one request.
+            key: The group's engine.
+            width: Number of devices of this engine; 0 for one that runs elsewhere.
         """
         number, self._added = self._added, self._added + 1
         self._groups[number], self._widths[key] = group, width
@@ -164,10 +161,10 @@ class RequestScheduler:
         return number
 
     def outcomes(self) -> Generator[tuple[int, list[Answer]]]:
-        """Yield the number of each ask and its answers, in order of completion.
+        """Yield the number of each group and its answers, in order of completion.
 
-        An error is raised when all asks that were begun with it are finished and their answers were yielded;
-        no further ask is begun then. Closing the generator before its end ends all engines at once.
+        After an error no other group begins. The error is raised when all groups in progress are finished and
+        their answers were yielded. Closing the generator before its end ends all engines at once.
         """
         try:
             while self._waiting or self._running or self._error is not None:
@@ -176,7 +173,7 @@ class RequestScheduler:
             self.close()
 
     def next_outcome(self) -> tuple[int, list[Answer]]:
-        """Wait for the next outcome; at least one ask must be left."""
+        """Wait for the next outcome; at least one group must be left."""
         while True:
             self.begin()
             if self._error is not None and not self._running:
@@ -186,7 +183,7 @@ class RequestScheduler:
                 return found
 
     def begin(self) -> None:
-        """Start all requests that can run now."""
+        """Start all groups that can run now."""
         while self._error is None and self._is_empty and (found := self._next()) is not None:
             self._begin(*found)
         if self.spreads:
@@ -218,13 +215,13 @@ class RequestScheduler:
 
     @property
     def _is_empty(self) -> bool:
-        """Whether no outcome is left to take."""
+        """Whether no outcome is ready."""
         return self._held is None and self._done.empty()
 
     def _one_done(self) -> tuple[int, list[Answer]] | None:
-        """Wait for an ask; None if it failed (the error is stored), or if another event came.
+        """Wait for an event; return the finished group, or None for any other event.
 
-        Other events are an engine that is ready, and parts of groups.
+        Other events are a failed group (the error is stored), a ready engine, and parts of groups.
         """
         (number, outcome), self._held = self._held or self._done.get(), None
         if isinstance(outcome, _Part):
@@ -257,7 +254,7 @@ class RequestScheduler:
             self.take_parts(parts)
 
     def _next(self) -> tuple[str, str] | None:
-        """The model and engine of the next group; None if nothing can begin.
+        """Model and engine of the next group; None if no group can begin.
 
         The slot of an idle engine is reserved, unless the model has failed or all places are taken.
         """
@@ -275,7 +272,7 @@ class RequestScheduler:
                 return key, key
             if (engine := self._engine_for(key)) is not None:
                 return key, engine
-        # Somebody else holds the places: the first one waits like any other.
+        # Another user holds the places, so the first model waits for one.
         return None if self._running or not order else (order[0], order[0])
 
     def _may_begin(self, key: str) -> bool:
@@ -290,7 +287,7 @@ class RequestScheduler:
     def _engine_for(self, key: str) -> str | None:
         """Engine for a model's next group: an idle one, else a new one, else the least busy one.
 
-        None if there is none.
+        None if no engine can receive the group now.
         """
         engines = self._engines_of(key)
         for engine in engines:
@@ -319,7 +316,7 @@ class RequestScheduler:
         return self._widths[key] > 0 and self.slots.has_room_beside(self._widths[key], self._wanted)
 
     def _short_of_engines(self) -> list[str]:
-        """Models whose engines are working, with more to do, while a device is idle."""
+        """Models that have more work than their engines can begin, while a device is idle."""
         short = []
         for key in self._widths:
             running = [self._running[engine] for engine in self._engines_of(key) if engine in self._running]
@@ -336,8 +333,8 @@ class RequestScheduler:
         is_first = engine not in self._running
         self._running[engine] += 1
         if self.aside:
-            # A daemon: an ask that cannot be broken off must not keep the process from ending.
-            # In a context of its own, so that its span belongs to that of the round.
+            # A daemon, so that a group that cannot be aborted does not keep the process alive.
+            # In a copy of the context, so that its span is a child of the round's span.
             make = partial(copy_context().run, self._make, number, engine, is_first)
             threading.Thread(target=make, name=f"ask-{number}", daemon=True).start()
         else:
@@ -346,7 +343,7 @@ class RequestScheduler:
     def _make(self, number: int, engine: str, is_first: bool) -> None:
         try:
             group = self._groups.pop(number)
-            # Where asks are made in the caller's thread, nobody takes anything before the whole one is made.
+            # In the caller's thread, no part could be received before the whole group is answered.
             came = partial(self._came, number) if self.aside and self.take_parts is not None else None
             answers = self.ask(group, engine, partial(self._wake, engine), came)
             self._done.put((number, answers))
@@ -360,6 +357,6 @@ class RequestScheduler:
         self._done.put((number, _Part(place, answer)))
 
     def _wake(self, engine: str) -> None:
-        """Make the scheduler check what else a ready engine could do."""
+        """Make the scheduler check whether more groups can join an engine that is ready."""
         if self._may_join(engine):
             self._done.put((WAKE, []))

@@ -1,4 +1,4 @@
-"""Slots for loaded engines on devices: where each engine is, and whether it works, sleeps or is evicted."""
+"""Slots for engines on devices: where each engine is, and whether it works or sleeps."""
 
 import logging
 import threading
@@ -21,49 +21,49 @@ from winnow.tasks.engines.protocol import Engine, Sleeper
 log = logging.getLogger(__name__)
 
 ANYWHERE = (-1,)
-"""Placeholder if no devices are assigned: one engine works at a time."""
+"""Placeholder devices if none are assigned; then one engine works at a time."""
 
 
 @dataclass(slots=True, eq=False)
 class EngineSlot:
     """Place and state of one engine.
 
-    While `busy`, its engine belongs to one thread, or to several if it `joins`.
+    While `busy`, the engine belongs to one thread, or to several if it `joins`.
     """
 
     key: str
     devices: tuple[int, ...]
     engine: Engine | None = None
     start_seconds: float = 0.0
-    """Wall time of the engine's constructor."""
+    """Wall seconds of the engine's constructor."""
     ready: bool = False
-    """Whether the engine was seen to be loaded."""
+    """Whether the engine is known to be loaded."""
     asleep: bool = False
     placed: bool = True
-    """Whether it occupies a place; an engine that sleeps, or is about to, occupies none."""
+    """Whether the engine occupies a place; a sleeping engine, or one that is being evicted, does not."""
     is_replica: bool = False
-    """Whether its model has another engine, so that it is the cheapest to evict."""
+    """Whether the model has another engine, so that this one is the cheapest to evict."""
     busy: bool = False
     users: int = 0
-    """Number of threads that use it."""
+    """Number of threads that use the engine."""
     joins: bool = False
-    """Whether several threads can use it."""
+    """Whether several threads can use the engine."""
     is_closed: bool = False
     """Whether the engine has been ended for good; threads that share it get an error."""
     ended_by: BaseException | None = None
-    """Error that ended the engine; errors of threads that share it follow from it."""
+    """Error that ended the engine; errors of threads that share it follow from this one."""
     end_is_known: bool = False
-    """Whether the end of its engine was counted."""
+    """Whether the end of the engine has been counted."""
     reserved: bool = False
-    """Whether it is busy for a thread that has not taken it yet."""
+    """Whether the slot is busy for a thread that has not taken it yet."""
     priority: float = 0.0
     """See `tasks.engines.pool.loads_and_evictions`."""
     leaving: tuple["EngineSlot", ...] = ()
-    """Slots whose engines must be gone before its own engine may start or wake."""
+    """Slots whose engines must be evicted before this slot's engine may start or wake."""
 
     @property
     def may_be_joined(self) -> bool:
-        """Whether the engine is working and accepts further requests at the same time."""
+        """Whether the engine is working and accepts more requests at the same time."""
         return self.joins and self.busy and self.placed
 
     @property
@@ -75,12 +75,12 @@ class EngineSlot:
 class SlotTable:
     """A bounded set of engines by key; `loads_and_evictions` decides which ones to evict.
 
-    Threads may share it: each engine serves one thread at a time, or several if it joins; the others wait. On
-    each device one engine works at a time.
+    Thread-safe: each engine serves one thread at a time, or several if it joins; the others wait. On each
+    device one engine works at a time.
 
     Args:
-        places: Engines in memory at the same time on each device, at least 1.
-        devices: Devices to choose from; without any, the places belong to one unnumbered device.
+        places: Maximum number of engines in memory on each device, at least 1.
+        devices: Devices to choose from; if empty, the places belong to one unnumbered device.
         most_asleep: Maximum number of engines put to sleep, if they can, instead of being closed.
     """
 
@@ -91,7 +91,7 @@ class SlotTable:
         self._changed = threading.Condition()  # guards everything below
         self._slots: OrderedDict[str, EngineSlot] = OrderedDict()  # least recently used first
         self._seconds: dict[str, float] = {}
-        self._clock = 0.0  # priority of the last one that made room
+        self._clock = 0.0  # priority of the engine evicted last
         self._closed = self._told = False
 
     def reserve(
@@ -106,11 +106,11 @@ class SlotTable:
         """Reserve the slot of `key` for a thread that will take it; False if it would have to wait.
 
         Args:
-            key: The engine's.
-            width: Devices that it takes; 0 for one that runs elsewhere, which never waits for a place.
+            key: Key of the engine.
+            width: Number of its devices; 0 for an engine that runs elsewhere, which never waits for a place.
             waiting: Engines that are about to be used; they are not evicted.
             later: Engines that are used soon; they are evicted last.
-            is_replica: Whether its model has another engine.
+            is_replica: Whether the model has another engine.
         """
         with self._changed:
             slot = None if self._closed else self._acquire(key, width, waiting, later)
@@ -133,16 +133,15 @@ class SlotTable:
     def taken(
         self, key: str, width: int, start: Callable[[tuple[int, ...]], Engine]
     ) -> Generator[tuple[EngineSlot, Engine]]:
-        """The slot of `key` for this thread, with an engine that was started; waits for a free one.
+        """Take the slot of `key` for this thread, with a started engine; waits until it is free.
 
-        An engine that joins can serve other threads at the same time.
-
-        After any error inside, the engine is closed, because its state in the middle of a batch is unknown.
+        An engine that joins can serve other threads at the same time. After any error in the block, the
+        engine is closed, because its state in the middle of a batch is unknown.
 
         Args:
-            key: The engine's.
-            width: Devices that it takes.
-            start: Starts the engine on the devices it is given.
+            key: Key of the engine.
+            width: Number of its devices.
+            start: Starts the engine on the devices that it receives.
 
         Raises:
             RuntimeError: If `close` was called.
@@ -161,40 +160,43 @@ class SlotTable:
         self._give_back(slot)
 
     def may_be_joined(self, key: str) -> bool:
-        """Whether an engine is working and accepts further requests at the same time."""
+        """Whether an engine is working and accepts more requests at the same time."""
         with self._changed:
             slot = self._slots.get(key)
             return slot is not None and slot.may_be_joined
 
     def note(self, key: str, seconds: float) -> None:
-        """Record how long an engine took to get ready."""
+        """Record how many seconds an engine took to become ready."""
         with self._changed:
             self._seconds[key] = weight(seconds)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds that each engine last took to get ready, as rounded by `weight`."""
+        """Seconds that each engine last took to become ready, as rounded by `weight`."""
         with self._changed:
             return dict(self._seconds)
 
     def keys(self, *, placed: bool) -> set[str]:
-        """Engines in memory, or sleeping engines if not `placed`."""
+        """Keys of engines in memory, or of sleeping ones if not `placed`."""
         with self._changed:
             return {key for key, slot in self._slots.items() if slot.placed is placed}
 
     def has_room_beside(self, width: int, wanted: Collection[str]) -> bool:
-        """Whether an engine could start now without evicting a wanted one."""
+        """Whether an engine could start now without evicting one of `wanted`."""
         with self._changed:
             return not self._closed and self._allocation(width, waiting=wanted) is not None
 
     def has_room(self, width: int) -> bool:
-        """Whether an engine could start without evicting another."""
+        """Whether an engine could start now without evicting another."""
         with self._changed:
             allocation = self._allocation(width)
             return not self._closed and allocation is not None and not allocation.leaving
 
     def close(self) -> None:
-        """Close all engines, each when its batch is done, and refuse new ones. May be called again."""
+        """Close all engines, each when its batch is done, and refuse new ones.
+
+        Can be called repeatedly.
+        """
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: not any(slot.busy for slot in self._slots.values()))
@@ -202,7 +204,7 @@ class SlotTable:
                 _close(self._slots.popitem(last=False)[1])
 
     def abandon(self) -> None:
-        """Close all engines at once, in the middle of their batches, and refuse new ones."""
+        """Close all engines immediately, also during batches, and refuse new ones."""
         with self._changed:
             self._closed = True
             slots = list(self._slots.values())
@@ -221,7 +223,7 @@ class SlotTable:
         while True:
             slot = self._slots.get(key)
             if slot is not None and (slot.reserved or slot.may_be_joined):
-                slot.reserved = False  # whoever comes first; the others join
+                slot.reserved = False  # the first thread takes it; others join
                 return slot
             if self._closed:
                 raise RuntimeError("the engine pool is closed")
@@ -232,7 +234,7 @@ class SlotTable:
     def _acquire(
         self, key: str, width: int, waiting: Collection[str] = (), later: Collection[str] = ()
     ) -> EngineSlot | None:
-        """Mark the slot of `key` as busy and return it; None if the slot is busy or has no room now."""
+        """Mark the slot of `key` as busy and return it; None if it is busy or has no room now."""
         slot = self._slots.get(key)
         if slot is not None and (slot.busy or (slot.placed and self._disturbs(slot))):
             return None
@@ -271,12 +273,12 @@ class SlotTable:
         )
 
     def _disturbs(self, slot: EngineSlot) -> bool:
-        """Whether another engine is working on one of its devices."""
+        """Whether another engine is working on one of the slot's devices."""
         others = (each for each in self._slots.values() if each.busy and each.placed)
         return any(set(slot.devices) & set(each.devices) for each in others)
 
     def _evict_all(self, slot: EngineSlot) -> None:
-        """Wait until all engines evicted for a slot's engine are gone."""
+        """Evict all engines that must leave for a slot's engine, and wait for it."""
         with ExitStack() as evictions:
             for each in slot.leaving:
                 evictions.callback(self._evict, each)
@@ -304,7 +306,7 @@ class SlotTable:
             return False
         if not slot.engine.can_sleep:
             if not self._told:
-                log.warning("models cannot sleep on this device: those that make room are closed")
+                log.warning("models cannot sleep on this device: evicted models are closed")
             self._told = True
             return False
         try:
@@ -327,9 +329,9 @@ class SlotTable:
             was_closed, slot.is_closed = slot.is_closed, True
             slot.joins = False
             slot.ended_by = slot.ended_by or error
-        if was_closed:  # by a thread that shared it
+        if was_closed:  # closed by a thread that shared it
             return
-        # It stays busy until its memory is free: no engine may start in its place before.
+        # The slot stays busy until its memory is free, so that no engine starts there before.
         try:
             _close(slot)
         finally:

@@ -1,1 +1,1 @@
-"""Engines on the machines of a Ray cluster. Nothing else imports Ray, which is an extra."""
+"""Engines on the machines of a Ray cluster. No other package imports Ray, which is an extra."""

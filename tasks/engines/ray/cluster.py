@@ -1,7 +1,7 @@
-"""A Ray cluster that is joined or started while a campaign runs, and left or stopped with it.
+"""Join or start a Ray cluster for a campaign, and leave or stop it afterwards.
 
-Ray is used directly, not through Prefect's Ray task runner, which would run whole tasks on other machines:
-the lease, the commits and the count of restarts belong to one process, and only engines need to be elsewhere.
+Ray is used directly, not through Prefect's Ray task runner, which would run whole tasks on other machines.
+The lease, the commits and the count of restarts belong to one process; only engines run elsewhere.
 """
 
 import logging
@@ -31,14 +31,16 @@ if TYPE_CHECKING:
     from ray.job_config import JobConfig
 
 LONGEST_SESSIONS_PATH = 40
-"""Characters: Ray adds up to 64 to the paths of its sockets, which Linux limits to 107."""
+"""Maximum characters of a folder's path: Ray adds up to 64 to the paths of its sockets, which Linux limits to
+107."""
 
 OPEN_TO_ALL = "s"
-"""The folder given to Ray. Ray lets every user of the machine write into it, so it is inside a folder that
-only this user can enter."""
+"""Name of the folder given to Ray. Ray lets every user of the machine write into it, so it is inside a folder
+that only this user can enter."""
 
 OBJECT_STORE = 100 * 2**20
-"""Bytes. Only prompts and answers pass through it; by default Ray takes a third of the machine's memory."""
+"""Bytes of Ray's object store, which holds only prompts and answers; Ray's default is a third of the memory.
+"""
 
 REMEDY = (
     "start one with `ray start --head`, or set execution.ray_address to local or to another "
@@ -52,21 +54,23 @@ LOOK_S = 5.0
 """Maximum seconds of one check whether the head answers."""
 
 RAYS_PATIENCE_S = 3600
-"""Seconds after which Ray ends a process whose cluster's head is gone, with its own message. Ray's default is
-a minute, even within a batch that needs no head; here the head is checked before it is needed."""
+"""Seconds after which Ray ends a process whose cluster's head is unreachable, with Ray's own message. Ray's
+default is a minute, even during a batch that needs no head; here the head is checked before it is needed."""
 
 
 @contextmanager
 def ray_engines(
     address: str, gpus: float | Literal["auto"], engines: int
 ) -> Generator[EngineFactory, None, None]:
-    """Join or start a Ray cluster until the block ends. A process that is in one already stays there.
+    """Join or start a Ray cluster until the block ends.
 
-    The entering thread must outlive the block: Ray's processes on this machine end with it.
+    A process that already is in a cluster stays there. The entering thread must outlive the block, because
+    Ray's processes on this machine end with it.
 
     Args:
         address: "auto", "local", or any other address of `ray.init`.
-        gpus: GPUs of one engine; "auto" is the number that its model is spread over, if the cluster has any.
+        gpus: GPUs of one engine; "auto": the number that its model is distributed over, or 0 if the cluster
+            has no GPU.
         engines: Number of engines that may be loaded at once; a local cluster has room for them.
 
     Raises:
@@ -98,7 +102,7 @@ def ray_engines(
 
 @contextmanager
 def _rays_patience() -> Generator[None, None, None]:
-    """Set the variables that Ray reads when a process joins a cluster, once after its import."""
+    """Set the variables that Ray reads when a process first joins a cluster."""
     name = "RAY_gcs_rpc_server_reconnect_timeout_s"
     if name in os.environ:
         yield
@@ -111,7 +115,7 @@ def _rays_patience() -> Generator[None, None, None]:
 
 
 def require_head(address: str) -> None:
-    """Wait a while for the head of this process's cluster.
+    """Wait up to `AWAY_S` seconds for the head of this process's cluster.
 
     Raises:
         ClusterUnavailable: If the head does not answer; any request to the cluster would wait for it.
@@ -129,11 +133,11 @@ def require_head(address: str) -> None:
 
 class _NoFolders(list[str]):
     def extend(self, _: object) -> None:
-        """Ignore the argument: Ray would add the working folder."""
+        """Ignore the argument, because Ray would add the working folder."""
 
 
 def _job() -> "JobConfig":
-    """Settings of Ray's workers for this process: no import of modules from the working folder."""
+    """Job settings for Ray's workers, which must not import modules from the working folder."""
     from ray.job_config import JobConfig
 
     job = JobConfig()
@@ -167,7 +171,7 @@ def _cluster(address: str) -> Generator[None, None, None]:
         with _rays_patience():
             where = _own_address() if address == "auto" else address
             ray.init(address=where, job_config=_job(), log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # Ray has no common class for what may be wrong with an address
+    except Exception as error:  # Ray has no common exception class for an invalid address
         why = one_sentence(error, limit=200)
         raise ClusterUnavailable(f"there is no Ray cluster at {address!r} ({why}); {REMEDY}") from error
     try:
@@ -177,7 +181,7 @@ def _cluster(address: str) -> Generator[None, None, None]:
 
 
 def _own_address() -> str:
-    """Address in RAY_ADDRESS, or else of the cluster on this machine that belongs to this user or to root.
+    """Address in RAY_ADDRESS, or of the cluster of this user or root on this machine.
 
     Ray itself would take the address from a file in /tmp, or from a command line, of any user.
 
@@ -194,12 +198,12 @@ def _own_address() -> str:
         return noted
     if not running:
         why = f"{file} belongs to another user" if os.path.lexists(file) else "none runs on this machine"
-        raise ConnectionError(f"no cluster of yours: {why}")
+        raise ConnectionError(f"you have no cluster: {why}")
     return running[0]
 
 
 def _noted(file: str) -> str | None:
-    """The address in a file of `ray start`; None if the file is missing or another user's."""
+    """Address in a file that `ray start` wrote; None if it is missing or another user's."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -209,7 +213,7 @@ def _noted(file: str) -> str | None:
 
 
 def _running() -> Iterator[str]:
-    """Addresses of the clusters to which Ray's processes on this machine belong."""
+    """Addresses of the clusters to which trusted Ray processes on this machine belong."""
     flag = "--gcs-address="
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -247,7 +251,7 @@ def _local_cluster(engines: int) -> Generator[None, None, None]:
             yield
         finally:
             ray.shutdown()
-            # Ray declares what it also returns to its remote clients.
+            # Ray declares the type that it returns to remote clients.
             session = cast("RayContext", started).address_info["session_dir"]
             shutil.rmtree(str(session), ignore_errors=True)
 
@@ -257,21 +261,21 @@ def _sessions_folder() -> Generator[Path, None, None]:
     folder = state_folder() / "ray"
     if len(os.fsencode(folder / OPEN_TO_ALL)) <= LONGEST_SESSIONS_PATH:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)  # an earlier Winnow let Ray open it to all
+        folder.chmod(0o700)  # an earlier version of Winnow let Ray open it to all users
         yield folder / OPEN_TO_ALL
         return
     short = Path(tempfile.mkdtemp(prefix="winnow-ray-"))  # only this user can enter it
     yield short / OPEN_TO_ALL
-    shutil.rmtree(short, ignore_errors=True)  # not after an error, which names it
+    shutil.rmtree(short, ignore_errors=True)  # kept after an error, whose message names it
 
 
 @contextmanager
 def _on_this_machine() -> Generator[None, None, None]:
-    """Let all processes of a cluster that starts meanwhile listen on 127.0.0.1 alone.
+    """Make all processes of a cluster that starts in the block listen only on 127.0.0.1.
 
-    Ray listens on all interfaces, metrics without a token, unless the node's address is that of the loopback.
-    It takes that address only where it does not expect nodes on other machines, as on macOS; an argument with
-    it is replaced by another address. Its processes inherit the variable.
+    Ray listens on all interfaces, metrics without a token, unless the node's address is the loopback address.
+    Ray accepts that address only if it expects no nodes on other machines, as on macOS; it replaces that
+    address if passed as an argument. Its processes inherit the variable.
     """
     from ray._private import ray_constants
 
@@ -288,9 +292,9 @@ def _on_this_machine() -> Generator[None, None, None]:
 
 
 def _settle_token() -> None:
-    """Set a token for this cluster only, unless the user has; Ray would store one in the home folder.
+    """Set a token for this cluster only, unless the user has set one.
 
-    This must happen before Ray is imported.
+    Ray would store a token in the home folder. This must happen before Ray is imported.
     """
     if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))

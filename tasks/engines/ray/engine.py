@@ -1,4 +1,4 @@
-"""An engine in a Ray actor, seen from the campaign: placement, requests, supervision and closing.
+"""Engine in a Ray actor, from the campaign's side: placement, requests and supervision.
 
 On its machine the actor runs the engine of the model's own provider, in one of Ray's processes.
 """
@@ -21,7 +21,7 @@ from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.processes.child_process import log_file, open_log
 
 POLITE_SECONDS = 10.0
-"""Maximum seconds for closing; longer than an engine needs to end its own process by force."""
+"""Maximum seconds for closing; longer than an engine needs to kill its own process."""
 
 FORCED_SECONDS = 10.0
 
@@ -33,13 +33,13 @@ Result = TypeVar("Result")
 
 
 class _Remote(Protocol[Result]):
-    """A method of an actor handle."""
+    """Type of a method of an actor handle."""
 
     def remote(self, *given: object) -> "ray.ObjectRef[Result]": ...
 
 
 class _Handle(Protocol):
-    """A remote `EngineActor`: Ray's own types do not describe its methods."""
+    """Type of a remote `EngineActor`, because Ray's own types do not describe its methods."""
 
     host: _Remote[str]
     load: _Remote[str]
@@ -48,17 +48,17 @@ class _Handle(Protocol):
 
 
 class RayEngine:
-    """A model on any machine of the cluster with room; the constructor returns before it is loaded.
+    """Engine on any machine of the cluster with room; the constructor returns before loading.
 
     It occupies one CPU and `gpus` GPUs of the cluster until it is closed. Checkpoints in folders must have
     the same path on every machine, and logs are written on the engine's machine.
 
     Args:
-        model: Started by its own provider.
-        settings: `load_timeout` includes the wait for room.
-        gpus: GPUs that the engine takes: 0, a part of one, or a whole number.
-        require_head: Raises if the cluster is gone; called repeatedly while the model loads, because loading
-            would then never end.
+        model: The model, which its own provider starts.
+        settings: The settings of engines; `load_timeout` includes the wait for room.
+        gpus: Number of GPUs for the engine: 0, a part of one, or a whole number.
+        require_head: Raises if the cluster is unreachable. It is called repeatedly while the model loads,
+            because loading would then never end.
     """
 
     def __init__(
@@ -102,14 +102,14 @@ class RayEngine:
         return answers
 
     def close(self) -> None:
-        """Free the engine's resources, end the actor, and wait until it is gone."""
+        """Free the engine's resources, end the actor, and wait until it has ended."""
         if self._is_closed:
             return
         self._is_closed = True
         if self._is_idle:
             ray.wait([self._actor.close.remote()], timeout=POLITE_SECONDS)
         ray.kill(cast("ActorHandle[EngineActor]", self._actor))
-        # What is asked of it now fails once the cluster knows of its end, and has its GPUs back.
+        # This call fails as soon as the cluster has registered the end and freed the GPUs.
         ray.wait([self._actor.host.remote()], timeout=FORCED_SECONDS)
 
     def _wait_until_loaded(self) -> str:
@@ -124,20 +124,20 @@ class RayEngine:
 
     @property
     def _left_s(self) -> float:
-        """Seconds until the model has to be loaded."""
+        """Seconds left for loading the model."""
         return self._deadline - time.monotonic()
 
     def _why_late(self) -> str:
         limit = f"within {self._settings.load_timeout:g} s"
         if ray.wait([self._host], timeout=0)[0]:
-            return f"the Ray actor did not load it {limit}"
+            return f"the Ray actor did not load the model {limit}"
         return (
             f"no machine of the Ray cluster had 1 CPU and {self._gpus:g} GPUs free {limit}; "
             f"lower execution.max_loaded, or wait for room"
         )
 
     def _result(self, answer: "ray.ObjectRef[Result]", timeout: float | None) -> Result:
-        """The actor's answer; raises `EngineError`, or `GetTimeoutError` after `timeout` seconds."""
+        """Answer of the actor; raises `EngineError`, or `GetTimeoutError` after `timeout` seconds."""
         try:
             return ray.get(answer, timeout=timeout)
         except GetTimeoutError:
@@ -153,7 +153,7 @@ class RayEngine:
                     f"its Ray actor cannot start: {_last_line(error)}; every machine of the cluster needs "
                     f"this version of Winnow and the provider's packages",
                 ) from error
-            raise EngineDied(self._name, f"the Ray actor is gone: {_last_line(error)}") from error
+            raise EngineDied(self._name, f"the Ray actor has ended: {_last_line(error)}") from error
         except RayError as error:
             raise EngineDied(self._name, f"the Ray cluster failed: {one_sentence(error)}") from error
 
@@ -174,7 +174,7 @@ def settings_there(settings: EngineSettings, gpus: float) -> EngineSettings:
 
 
 def _at_its_path(model: ModelRef) -> ModelRef:
-    """The reference with a folder's absolute path: actors run in other folders."""
+    """Reference with the absolute path of a folder, because actors run in other folders."""
     return dataclasses.replace(model, model=_absolute(model.model)) if Path(model.model).is_dir() else model
 
 
@@ -191,22 +191,22 @@ def _absolute(folder: str) -> str:
 
 
 def _last_line(error: RayError) -> str:
-    """The last line of Ray's error message, which has the cause."""
+    """Last line of Ray's error message, which has the cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 
 
 class EngineActor:
-    """An engine that loads on request, so that its machine is known before loading.
+    """Actor with an engine that loads on request, so that its machine is known before loading.
 
-    An engine with a separate process, such as vLLM's, ends with this one, however this one ends.
+    An engine with a separate process, such as vLLM's, ends with this process, for any reason.
     """
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
 
     def host(self) -> str:
-        """The name of the machine."""
+        """Name of the machine."""
         return socket.gethostname()
 
     def load(self, model: ModelRef, settings: EngineSettings) -> str:
@@ -217,7 +217,7 @@ class EngineActor:
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
-        assert self._engine is not None, "asked only once it is loaded"
+        assert self._engine is not None, "called only after loading"
         return self._engine.generate(requests)
 
     def close(self) -> None:
@@ -228,7 +228,7 @@ class EngineActor:
 
 def _print_to(log: Path) -> None:
     """Append all further output of this process to a file."""
-    # On this machine, the way to the folder may lead through links.
+    # The folder's path on this machine may contain links.
     with open_log(log.parent.resolve() / log.name) as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)

@@ -1,1 +1,1 @@
-"""Transformers in this process."""
+"""Engine that runs Transformers in this process."""

@@ -1,4 +1,4 @@
-"""State of one batch while `transformers` decodes it: which requests ended, when, and with which output.
+"""State of one batch while `transformers` decodes it.
 
 B is the number of requests, V the size of the vocabulary, S the length of the sequences so far.
 """
@@ -19,16 +19,16 @@ from winnow.tasks.engines.protocol import GenerationFailure, Request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRow:
-    """A request that has ended."""
+    """Output of a request that has ended."""
 
     text: str
     """The generated text, cut before a stop string."""
     finish_reason: str
     """"stop" or "length"."""
     length: int
-    """Number of tokens generated, including the last one."""
+    """Number of generated tokens, including the last one."""
     logprobs: Sequence[float] | None
-    """Log-probability of each generated token, if the request asks for it."""
+    """Log-probability of each generated token; None if not requested."""
 
 
 NOT_A_NUMBER = GenerationFailure(
@@ -38,13 +38,13 @@ NOT_A_NUMBER = GenerationFailure(
 
 
 class Decoding:
-    """Draw the next token of each request, and detect when a request is done.
+    """Draw the next token of each request, and detect when a request has ended.
 
     Args:
         tokenizer: Decodes token ids.
-        requests: The batch, B of them.
-        prompts: Token ids of each, without padding.
-        room: Upper limit of new tokens per request, shape (B,).
+        requests: The batch of B requests.
+        prompts: Token ids of each prompt, without padding.
+        room: Maximum number of new tokens of each request, shape (B,).
         ends: Token ids that end a text.
     """
 
@@ -71,12 +71,12 @@ class Decoding:
             self._hidden = frozenset(id_ for id_, token in special.items() if token not in TAGS)
 
     def draw(self, logits: torch.Tensor) -> list[int]:
-        """Next token of every request from logits of shape (B, V) on the CPU; 0 for finished requests.
+        """Next token of every request from logits of shape (B, V) on the CPU; 0 for ended requests.
 
-        A request with invalid logits is finished, with a failure: minus infinity excludes a token, but NaN,
-        plus infinity, or only minus infinity are not a distribution.
+        A request with invalid logits ends with a failure. Minus infinity excludes a token, but NaN, plus
+        infinity, or only minus infinity are not a distribution.
         """
-        for i, highest in enumerate(logits.amax(dim=-1).tolist()):  # NaN where a logit is
+        for i, highest in enumerate(logits.amax(dim=-1).tolist()):  # NaN if a logit is NaN
             if self._finished[i] is None and not math.isfinite(highest):
                 self._finished[i] = NOT_A_NUMBER
         rows = logits.float().numpy()
@@ -91,7 +91,7 @@ class Decoding:
         return token
 
     def append(self, tokens: Sequence[int]) -> list[bool]:
-        """Add the newest token of every request; return which requests are done, shape (B,)."""
+        """Add the newest token of every request; return whether each has ended, shape (B,)."""
         for i, token in enumerate(tokens):
             if self._finished[i] is None:
                 self._tokens[i].append(token)
@@ -99,7 +99,7 @@ class Decoding:
         return [row is not None for row in self._finished]
 
     def finished_rows(self) -> list[FinishedRow | GenerationFailure]:
-        """Each finished request, or the reason why it has no output, shape (B,)."""
+        """Output of each ended request, or the reason why it has none, shape (B,)."""
         return [row for row in self._finished if row is not None]
 
     def _ending(self, i: int) -> FinishedRow | None:
@@ -131,31 +131,34 @@ class Decoding:
 
 
 class OwnDraws(LogitsProcessor):
-    """Keep only each row's token drawn by its request's own generator."""
+    """Logits processor that leaves only the token drawn by each request's own generator."""
 
     def __init__(self, decoding: Decoding) -> None:
         self._decoding = decoding
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Scores of shape (B, V): 0 for the token drawn, minus infinity for all others."""
+        """Scores of shape (B, V): 0 for the drawn token, minus infinity for all others."""
         drawn = torch.tensor(self._decoding.draw(scores.cpu()), device=scores.device)  # (B,)
         return torch.full_like(scores, -torch.inf).scatter_(1, drawn[:, None], 0.0)
 
 
 class FinishedRows(StoppingCriteria):
-    """Stopping criterion for `generate`: which rows need no further tokens."""
+    """Stopping criterion for `generate`: the rows that need no more tokens."""
 
     def __init__(self, decoding: Decoding) -> None:
         self._decoding = decoding
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor | None, **_: object) -> torch.Tensor:
-        """Whether each row is done, shape (B,), from sequences of shape (B, S)."""
+        """Whether each row has ended, shape (B,), from sequences of shape (B, S)."""
         done = self._decoding.append(input_ids[:, -1].tolist())
         return torch.tensor(done, device=input_ids.device)
 
 
 class NextTokenLogprobs(LogitsProcessor):
-    """Record the log-probabilities of the next token without changing them; for one decoding step."""
+    """Logits processor that records the next token's log-probabilities, for one decoding step.
+
+    The scores are unchanged.
+    """
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Record the log-probabilities of scores of shape (B, V)."""

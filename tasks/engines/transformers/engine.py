@@ -1,4 +1,4 @@
-"""The plain reference engine: a causal language model of `transformers` in this process.
+"""Reference engine: a causal language model of `transformers` in this process.
 
 B is the number of requests decoded together, L the length of the longest prompt among them. Prompts are
 padded on the left and masked. Each request has its own randomness, so its output does not depend on the rest
@@ -61,12 +61,12 @@ MODEL_ARGS = ("batch_size", "device", "dtype", "max_model_len", "trust_remote_co
 
 
 class TransformersEngine:
-    """A model loaded with `AutoModelForCausalLM`.
+    """Engine of a model loaded with `AutoModelForCausalLM`.
 
     Args:
-        model: `model_args` may hold `dtype` ("float32", "bfloat16", "auto", ...), `max_model_len`, `device`
-            ("cpu", "cuda"; by default CUDA if available), `batch_size` (requests decoded together, 32 by
-            default) and `trust_remote_code`.
+        model: The model. Its `model_args` may have `dtype` ("float32", "bfloat16", "auto", ...),
+            `max_model_len`, `device` ("cpu", "cuda"; by default CUDA if available), `batch_size` (requests
+            decoded together, 32 by default) and `trust_remote_code`.
         devices: Devices to run on; only the first one is used, and only with CUDA.
 
     Raises:
@@ -83,8 +83,8 @@ class TransformersEngine:
         if unknown := sorted(args.keys() - set(MODEL_ARGS)):
             raise EngineLoadFailed(
                 model.name,
-                f"model_args {', '.join(unknown)} not known to provider 'transformers'; "
-                f"it takes {', '.join(MODEL_ARGS)}",
+                f"model_args {', '.join(unknown)} unknown to provider 'transformers'; "
+                f"it accepts {', '.join(MODEL_ARGS)}",
             )
         refuse_missing_checkpoint(model)
         self._name = model.name
@@ -94,7 +94,7 @@ class TransformersEngine:
         try:
             with ONE_AT_A_TIME:
                 self._load(model, args)
-        except Exception as error:  # no common class covers what a bad checkpoint raises
+        except Exception as error:  # a bad checkpoint raises errors without a common class
             why = both_readings(model) + one_sentence(error)
             raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(model.name, why) from error
         vocabulary = self._vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
@@ -112,17 +112,17 @@ class TransformersEngine:
         self._batch_size = _positive(args, "batch_size", 32)
         self._tokenizer = AutoTokenizer.from_pretrained(model.model, **options)
         loaded = AutoModelForCausalLM.from_pretrained(model.model, dtype=args.get("dtype", "auto"), **options)
-        self._model = loaded.to(self._device).eval()  # type: ignore[arg-type] # its type takes self as well
+        self._model = loaded.to(self._device).eval()  # type: ignore[arg-type] # its type includes self
         self._window = _positive(args, "max_model_len", _position_limit(loaded.config))
         self._ends = _end_tokens(self._model, self._tokenizer)
-        # Checkpoints ship sampling defaults, which `generate` would mix into what a request asks for.
+        # Checkpoints have sampling defaults, which `generate` would mix into a request's settings.
         self._model.generation_config = GenerationConfig()
 
     @property
     def identity(self) -> str:
         """Software, version, device and precision."""
         precision = str(self._model.dtype).removeprefix("torch.")
-        # Not its number: what is loaded a second time, on another GPU of the same kind, is the same engine.
+        # Without its number: on another GPU of the same kind, it is the same engine.
         device = torch.cuda.get_device_name(self._device) if self._is_cuda else self._device
         return f"transformers {transformers.__version__} {device} {precision}"
 
@@ -142,19 +142,19 @@ class TransformersEngine:
         sampling = request.sampling
         if sampling.structure is not None:
             return GenerationFailure(
-                reason="refused", detail="provider transformers holds no text to a structure; use vllm"
+                reason="refused", detail="provider transformers does not support structured outputs; use vllm"
             )
         named = [token for token, _ in sampling.logit_bias] + list(sampling.stop_token_ids)
         if max(named, default=0) >= self._vocabulary:
             return GenerationFailure(
                 reason="refused",
-                detail=f"logit_bias or stop_token_ids contain token {max(named)}, and the model has only "
+                detail=f"logit_bias or stop_token_ids contain token {max(named)}, but the model has only "
                 f"{self._vocabulary}",
             )
         return None
 
     def _batches(self, prompts: list[tuple[int, list[int]]]) -> Iterator[list[tuple[int, list[int]]]]:
-        """At most `batch_size` prompts at a time, grouped by length to reduce padding."""
+        """Batches of at most `batch_size` prompts, grouped by length to reduce padding."""
         by_length = sorted(prompts, key=lambda pair: len(pair[1]))
         for start in range(0, len(by_length), self._batch_size):
             yield by_length[start : start + self._batch_size]
@@ -239,7 +239,7 @@ class TransformersEngine:
         """Release the weights."""
         self._model = None
         if self._is_cuda:
-            gc.collect()  # what an error of the library still holds
+            gc.collect()  # tensors that an exception of the library still holds
             torch.cuda.empty_cache()
 
     @property
@@ -248,7 +248,7 @@ class TransformersEngine:
 
 
 def _completion(row: FinishedRow, input_tokens: int, took: float, together: int) -> Completion:
-    """An output of a batch of `together` requests that took `took` seconds."""
+    """Output of a batch of `together` requests that took `took` seconds."""
     return Completion(
         text=row.text,
         finish_reason=row.finish_reason,
@@ -261,7 +261,7 @@ def _completion(row: FinishedRow, input_tokens: int, took: float, together: int)
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
-    """Load the model in this process; most settings only affect engines in separate processes."""
+    """Load the model in this process; most settings affect only engines in separate processes."""
     return TransformersEngine(model, settings.devices)
 
 
@@ -278,7 +278,7 @@ def _position_limit(config: PretrainedConfig) -> int:
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Tokens that end an output: a chat model's generation config often names more than its tokenizer."""
+    """Tokens that end an output; a chat model's generation config often adds to its tokenizer's."""
     named = model.generation_config.eos_token_id
     several = named if isinstance(named, list) else [named]
     return frozenset(int(token) for token in (*several, tokenizer.eos_token_id) if token is not None)

@@ -1,6 +1,7 @@
-"""Client side of a vLLM engine: starts, supervises and closes its process; does not import vLLM.
+"""Client side of a vLLM engine: start, supervise and close its process.
 
-What its processes import is imported once for all that a block starts.
+This module does not import vLLM. Within a block of `fork_server`, the modules of its processes are imported
+only once.
 """
 
 import dataclasses
@@ -30,16 +31,16 @@ from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 READY_KEYS = {"ready", "at", "waited", "can_sleep"}
-"""Keys of a worker's message once its model is loaded."""
+"""Keys of a worker's message after its model is loaded."""
 
 
 class VllmEngine:
-    """A model in its own vLLM process, which continues to load after the constructor returned.
+    """Engine in its own vLLM process, which may still load after the constructor returned.
 
     Args:
-        model: `model_args` are keyword arguments of `vllm.LLM`.
-        settings: Its log is a file named after the model. `load_timeout` is counted from now on, and waking
-            may take as long.
+        model: The model; its `model_args` are keyword arguments of `vllm.LLM`.
+        settings: The settings of engines. The log is a file named after the model. `load_timeout` counts from
+            now, and is also the limit for waking.
 
     Raises:
         EngineLoadFailed: If `model.model` is a path without a checkpoint, or a device is missing.
@@ -70,7 +71,7 @@ class VllmEngine:
 
     @property
     def joins(self) -> bool:
-        """See `JoinsBatches`: outputs begin as others end, from any thread."""
+        """See `JoinsBatches`; True, because requests can begin when others end, from any thread."""
         return True
 
     @property
@@ -85,21 +86,21 @@ class VllmEngine:
 
     @property
     def load_seconds(self) -> float:
-        """Wall time until the process was ready, by this machine's clock, without waits for a device."""
+        """Wall seconds until the process was ready, without waits for a device."""
         loaded = self._wait_until_loaded()
         return max(0.0, float(loaded["at"]) - self._started_at - float(loaded["waited"]))
 
     @property
     def can_sleep(self) -> bool:
-        """Whether its device can free the memory of a model that stays loaded."""
+        """Whether the engine's device can free the memory of a model that stays loaded."""
         return bool(self._wait_until_loaded()["can_sleep"])
 
     def sleep(self) -> None:
-        """Move the weights to the machine's memory; see `Sleeper`."""
+        """Move the weights to main memory; see `Sleeper`."""
         self._change({"sleep": True}, "fall asleep")
 
     def wake(self) -> None:
-        """Move the weights back; see `Sleeper`."""
+        """Move the weights back to the device; see `Sleeper`."""
         self._change({"wake": True}, "wake")
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
@@ -120,7 +121,7 @@ class VllmEngine:
             raise self._unreadable(error) from error
 
     def close(self) -> None:
-        """End the process, and wait until it is gone."""
+        """End the process, and wait until it has ended."""
         self._worker.close()
 
     def _wait_until_loaded(self) -> JsonObject:
@@ -134,18 +135,18 @@ class VllmEngine:
                 raise self._unreadable("it did not report that it is ready")
             for said in (reply["at"], reply["waited"]):
                 if not (isinstance(said, int | float) and math.isfinite(said)):
-                    raise self._unreadable(f"it was ready at {said!r}, which is not a time")
+                    raise self._unreadable(f"{said!r} is not a valid time")
             self._ready = reply
         return self._ready
 
     def _share_said(self, reply: JsonObject) -> str:
-        """Hint that the engine's share of a device's memory may be the cause; empty if it cannot be."""
+        """Hint that the engine's share of device memory may be the cause; empty if it cannot be."""
         share = self._settings.memory_share
         if share >= 1.0 or "gpu_memory_utilization" not in str(reply["load_failed"]):
             return ""
         return (
-            f" (of a device's memory {share:.0%} are for each of the models that execution lets be there at "
-            "once; name another share in model_args.gpu_memory_utilization, or let fewer be there)"
+            f" (execution lets several models be loaded at once, each with {share:.0%} of a device's memory; "
+            "set model_args.gpu_memory_utilization, or lower execution.max_loaded)"
         )
 
     def _change(self, message: JsonObject, what: str) -> None:
@@ -163,7 +164,7 @@ class VllmEngine:
         return self._taken(lambda: self._worker.receive(timeout, lambda: bytes_for(0)), overdue)
 
     def _taken(self, take: Callable[[], JsonObject], overdue: str) -> JsonObject:
-        """A valid message that arrived in time."""
+        """A valid message that arrives in time."""
         try:
             return take()
         except WorkerEnded as error:
@@ -172,23 +173,23 @@ class VllmEngine:
             raise EngineTimeout(self._name, f"the vLLM process {overdue}") from error
         except ValueError as error:
             raise self._unreadable(error) from error
-        except OSError as error:  # closed by another thread that it served
+        except OSError as error:  # closed by another thread
             raise EngineDied(self._name, "the vLLM process was closed") from error
 
     def _unreadable(self, why: object) -> EngineDied:
-        return EngineDied(self._name, f"the vLLM process wrote what cannot be read: {why}")
+        return EngineDied(self._name, f"the vLLM process sent an unreadable message: {why}")
 
     def _died(self, error: WorkerEnded) -> EngineDied:
-        return EngineDied(self._name, f"the vLLM process is gone: {error}")
+        return EngineDied(self._name, f"the vLLM process has ended: {error}")
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
-    """Start a vLLM process for the model, which continues loading after this returns."""
+    """Start a vLLM process for the model; it may still be loading on return."""
     return VllmEngine(model, settings)
 
 
 def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
-    """The variable that restricts an engine to its devices; empty if none are assigned.
+    """Variable that restricts an engine to its devices; empty if it has no assigned devices.
 
     Raises:
         EngineLoadFailed: If the user's environment allows fewer devices.
@@ -196,13 +197,13 @@ def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
     if not devices:
         return {}
     ours = os.environ.get(VISIBLE)
-    if not ours:  # all that there are, or, on purpose, none
+    if not ours:  # unset: all devices; empty: none, on purpose
         return {VISIBLE: ",".join(map(str, devices)) if ours is None else ours}
     numbers = ours.split(",")
     if max(devices) >= len(numbers):
         raise EngineLoadFailed(
             model.name,
-            f"execution.devices counts the devices of {VISIBLE}={ours} from 0, and there is no number "
+            f"execution.devices counts the devices of {VISIBLE}={ours} from 0, which has no number "
             f"{max(devices)}",
         )
     return {VISIBLE: ",".join(numbers[device] for device in devices)}
@@ -211,12 +212,12 @@ def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
 def _fields(model: ModelRef) -> JsonObject:
     fields = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     mappings = {name: dict(fields[name]) for name in ("model_args", "chat_template_args")}
-    # Any kind of mapping becomes one that JSON can write; reasoning is told apart on our side.
+    # Mappings become dicts, which JSON can write; reasoning is separated on this side.
     return {**fields, **mappings, "reasoning": None}
 
 
 def as_message(requests: Sequence[Request]) -> JsonObject:
-    """Requests in the worker's format: each names its sampling settings by index in a shared list."""
+    """Requests as a message for the worker; each names its sampling settings by index in a list."""
     ways = {id(each.sampling): each.sampling for each in requests}
     places = {way: place for place, way in enumerate(ways)}
     return {

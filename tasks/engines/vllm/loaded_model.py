@@ -1,4 +1,4 @@
-"""The only file that imports vLLM: a model that answers requests, and one that computes vectors."""
+"""The only module that imports vLLM: a model that answers requests, or computes vectors."""
 
 import fcntl
 import gc
@@ -60,16 +60,16 @@ LOADED_LATE = (
     "vllm.v1.engine.core",
     "vllm.v1.executor.uniproc_executor",
 )
-"""Modules that vLLM 0.32 imports only while it loads a model; they take seconds."""
+"""Modules that vLLM 0.32 imports only while it loads a model, which takes seconds."""
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class DeviceLock:
-    """A lock on the devices visible to this process; it ends with the process in any case.
+    """Lock on the devices visible to this process; the system releases it with the process.
 
-    One engine at a time loads, sleeps or wakes on a GPU that several share. vLLM measures the memory of its
-    own load by the free memory before and after; it fails, or reserves too little for its cache, if another
+    Of several engines that share a GPU, one at a time loads, sleeps or wakes. vLLM measures the memory of its
+    own load by the free memory before and after. It fails, or reserves too little for its cache, if another
     engine takes or frees memory meanwhile.
 
     Args:
@@ -80,10 +80,10 @@ class DeviceLock:
 
     def __init__(self, folder: Path, *, is_shared: bool) -> None:
         devices = os.environ.get(VISIBLE, "all").replace(os.sep, "_").split(",") if is_shared else []
-        # In one order everywhere: two engines that wait for each other would wait for ever.
+        # In the same order in all engines, because two that wait for each other would wait forever.
         self._files = [folder / f"device-{name.strip()}.lock" for name in sorted(set(devices))]
         self.waited = 0.0
-        """Seconds that the last lock waited."""
+        """Seconds that the last lock waited for other engines."""
 
     @contextmanager
     def held(self) -> Generator[None, None, None]:
@@ -93,14 +93,14 @@ class DeviceLock:
             for path in self._files:
                 file = files.enter_context(open_to_append(path))
                 fcntl.flock(file, fcntl.LOCK_EX)
-                # Said, and not left to the end of the file: processes that vLLM forks hold it open as well.
+                # Unlocked explicitly, because processes that vLLM forks hold the file open as well.
                 files.callback(fcntl.flock, file, fcntl.LOCK_UN)
             self.waited = time.monotonic() - started
             yield
 
 
 class VllmModel:
-    """A loaded `vllm.LLM`.
+    """A loaded `vllm.LLM` that answers requests.
 
     Args:
         model: The model to load.
@@ -111,8 +111,8 @@ class VllmModel:
         is_fresh: Whether to drop cached computations whenever no request is running.
 
     Raises:
-        EngineLoadFailed: If a chat template is requested and there is none.
-        Exception: Any that vLLM raises while loading.
+        EngineLoadFailed: If the model is a chat model and has no chat template.
+        Exception: If vLLM raises it while loading.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class VllmModel:
         self._max_model_len = int(config.max_model_len)
         told_at_once = int(config.max_logprobs)  # -1 is no limit
         self._most_options = MOST_OPTIONS if told_at_once < 1 else min(MOST_OPTIONS, told_at_once)
-        # vLLM's own type for it names less than every tokenizer has.
+        # vLLM declares a type with fewer members than every tokenizer has.
         tokenizer = cast("PreTrainedTokenizerBase", self._llm.get_tokenizer())
         special = special_tokens(tokenizer).values()
         self._hides_tags = bool(set(TAGS).intersection(special))
@@ -179,10 +179,10 @@ class VllmModel:
         self.identity = _identity(config.dtype)
 
     def may_join(self, requests: Sequence[Request]) -> bool:
-        """Whether requests can join those in progress: generation with the same adapter, or none."""
+        """Whether requests can join those in progress: texts with the same adapter, or without one."""
         adapters = {request.adapter for request in requests}
         are_texts = not any(request.continuations or request.sampling.choices for request in requests)
-        # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
+        # vLLM 0.32 on a CPU applies an adapter of the batch also to requests that name none.
         return are_texts and len(adapters) == 1 and (not self.running or adapters == {self._written_by})
 
     def join(self, number: int, requests: Sequence[Request]) -> None:
@@ -200,10 +200,10 @@ class VllmModel:
         self.running.add(number, prompts, params)
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer every request, while no other is in progress; answer i belongs to request i."""
+        """Answer every request while no other is in progress; answer i belongs to request i."""
         self._begin_call()
         answers: dict[int, Answer] = {}
-        # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
+        # vLLM 0.32 on a CPU applies an adapter of the batch also to requests that name none.
         for adapter in dict.fromkeys(request.adapter for request in requests):
             own = [i for i, request in enumerate(requests) if request.adapter == adapter]
             self._adapter = self._adapters[adapter]
@@ -214,18 +214,19 @@ class VllmModel:
     def _begin_call(self) -> None:
         """Reset an engine that must be fresh, so that each call behaves like the first one.
 
-        Cached prefixes are not computed again, but were computed in other batches than they would be now.
+        Cached prefixes are not computed again, but they were computed in other batches than a fresh
+        computation.
         """
         if self._is_fresh and not self.running and self._llm.reset_prefix_cache() is False:
-            raise RuntimeError("vLLM would not empty its prefix cache")
+            raise RuntimeError("vLLM did not empty its prefix cache")
 
     def sleep(self) -> None:
-        """Move the weights to the machine's memory and drop everything computed with them."""
+        """Move the weights to main memory, and drop everything computed with them."""
         with self._device.held():
             self._llm.sleep(level=1)
 
     def wake(self) -> None:
-        """Move the weights back."""
+        """Move the weights back to the device."""
         with self._device.held():
             self._llm.wake_up()
 
@@ -245,7 +246,9 @@ class VllmModel:
             return output
         generated = output.outputs[0]
         if generated.finish_reason not in ("stop", "length"):
-            return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")
+            return GenerationFailure(
+                reason="refused", detail=f"vLLM: finish_reason {generated.finish_reason!r}"
+            )
         return Completion(
             text=self._hidden.sub("", generated.text) if self._hides_tags else generated.text,
             finish_reason=generated.finish_reason,
@@ -258,7 +261,7 @@ class VllmModel:
         )
 
     def _cached(self, output: "RequestOutput") -> int | None:
-        """Number of a prompt's tokens in the prefix cache; None if vLLM has no cache, and reports 0."""
+        """Number of a prompt's tokens in the prefix cache; None if vLLM has no such cache."""
         return output.num_cached_tokens if self._keeps_prefixes else None
 
     def _next_token(self, output: "RequestOutput | GenerationFailure") -> TokenLogprobs:
@@ -279,7 +282,7 @@ class VllmModel:
                 "temperature": 0.0,
                 "max_tokens": 1,
                 "logprob_token_ids": options,
-                # Older versions return nothing without it, newer ones want this very number.
+                # Older versions return nothing without it; newer ones need exactly this number.
                 "logprobs": len(options),
             }
             for portions in parts
@@ -290,8 +293,8 @@ class VllmModel:
         return [_joined(list(islice(told, len(portions)))) for portions in parts]
 
     def _continuation_logprobs(self, asked: Sequence[Continued]) -> list[ContinuationLogprobs]:
-        # One new token is the least that vLLM generates; 1 asks for the prompt's own tokens, and for the most
-        # probable one in the place of each.
+        # vLLM generates at least one token; 1 requests the prompt's own tokens and the most
+        # probable token at each position.
         params = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 1}
         outputs = self._outputs([each.ids for each in asked], [params] * len(asked))
         return [_prompt_logprobs(output, each) for output, each in zip(outputs, asked, strict=True)]
@@ -299,7 +302,7 @@ class VllmModel:
     def _outputs(
         self, prompts: Sequence[list[int]], params: list[JsonObject]
     ) -> "list[RequestOutput | GenerationFailure]":
-        """Outputs of vLLM for encoded prompts; a refused prompt fails alone."""
+        """Outputs of vLLM for encoded prompts; if a prompt is refused, only that prompt fails."""
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
 
@@ -312,12 +315,12 @@ class VllmModel:
         except self._refusals as error:
             if len(prompts) == 1:
                 return [GenerationFailure(reason="refused", detail=one_sentence(error))]
-            # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
+            # vLLM drops the whole batch if it refuses one request, so each gets its own batch.
             return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
 
     def _take_in(self, id_: str, ids: list[int], params: JsonObject) -> GenerationFailure | None:
         """Queue an encoded prompt in vLLM; return the reason if vLLM refuses it."""
-        # With its type, vLLM takes a prompt for one that is rendered already.
+        # With this type, vLLM treats the prompt as already rendered.
         prompt: Any = {"type": "token", "prompt_token_ids": ids}
         try:
             self._llm.llm_engine.add_request(id_, prompt, self._once(**params), lora_request=self._adapter)
@@ -333,7 +336,7 @@ class VllmModel:
             "top_k": sampling.top_k,
             "max_tokens": min(sampling.max_tokens, self._max_model_len - len(ids)),
             "stop": list(sampling.stop),
-            # A seed costs vLLM a generator and a sampling step of its own; greedy decoding needs neither.
+            # A seed costs vLLM an own generator and sampling step; greedy decoding needs neither.
             "seed": request.seed if sampling.temperature > 0.0 else None,
             "min_p": sampling.min_p,
             "presence_penalty": sampling.presence_penalty,
@@ -342,17 +345,17 @@ class VllmModel:
             "logit_bias": dict(sampling.logit_bias) or None,
             "stop_token_ids": list(sampling.stop_token_ids),
             "structured_outputs": _structured(sampling.structure),
-            "logprobs": 0 if sampling.logprobs else None,  # of the drawn token alone
-            # Then texts hold all special tokens, and those that are no tags are taken out of them.
+            "logprobs": 0 if sampling.logprobs else None,  # only of the drawn token
+            # If false, texts have all special tokens, and those that are no tags are removed later.
             "skip_special_tokens": not (self._hides_tags and sampling.think_tags),
         }
 
 
 class VllmVectors:
-    """A `vllm.LLM` that pools the hidden states of a text into a vector.
+    """A loaded `vllm.LLM` that pools the hidden states of a text into a vector.
 
     Raises:
-        Exception: Any that vLLM raises while loading.
+        Exception: If vLLM raises it while loading.
     """
 
     def __init__(self, folder: str) -> None:
@@ -361,7 +364,7 @@ class VllmVectors:
         self.identity, self.can_sleep, self.waited = "pooling", False, 0.0
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text; texts that are too long are cut."""
+        """Vector of each text; texts that are too long are truncated."""
         outputs = self._llm.embed(texts, tokenization_kwargs=self._cut, use_tqdm=False)
         return [output.outputs.embedding for output in outputs]
 
@@ -371,27 +374,27 @@ class VllmVectors:
 
 
 def _identity(dtype: object) -> str:
-    """Software, version, device and precision, and whether outputs depend on the rest of the batch."""
+    """Software, version, device and precision, and whether outputs are batch-invariant."""
     import vllm
     from vllm import envs
     from vllm.platforms import current_platform
 
     is_cpu = current_platform.is_cpu()
     device = "cpu" if is_cpu else current_platform.get_device_name()
-    # On a CPU vLLM takes the variable, and computes nothing that matters in another way.
+    # On a CPU, vLLM reads the variable but computes the same.
     invariant = " batch-invariant" if envs.VLLM_BATCH_INVARIANT and not is_cpu else ""
     return f"vllm {vllm.__version__} {device} {str(dtype).removeprefix('torch.')}{invariant}"
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Errors that vLLM raises for a refused request; 0.20 has only the second kind."""
+    """Exceptions that vLLM raises for a refused request; 0.20 has only `ValueError`."""
     from vllm import exceptions
 
     return (getattr(exceptions, "VLLMClientError", ValueError), ValueError)
 
 
 MOST_OPTIONS = 128
-"""Maximum number of log-probabilities that vLLM returns at one position; its default is 20."""
+"""Maximum number of log-probabilities requested at one position; vLLM's default limit is 20."""
 
 USABLE = 0.92
 """Default share of a GPU's memory for vLLM."""
@@ -415,10 +418,10 @@ def _new_llm(memory_share: float, **args: Any) -> "LLM":  # noqa: ANN401 -- vLLM
 
     if current_platform.is_cpu():
         args.setdefault("enforce_eager", True)  # compiling takes minutes, more than a CPU's batches gain
-        # vLLM 0.32 on a CPU crashes when a request with a seed of its own is prefilled in chunks.
+        # vLLM 0.32 on a CPU crashes if a request with a seed is prefilled in chunks.
         args.setdefault("enable_chunked_prefill", False)
         if args["enforce_eager"]:
-            # Parts of the sampler would be compiled all the same, which takes a C++ compiler and fails in a
+            # Parts of the sampler would still be compiled, which needs a C++ compiler and fails in a
             # folder with a space in its path.
             os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
             _obey_dynamo_switch()
@@ -428,14 +431,14 @@ def _new_llm(memory_share: float, **args: Any) -> "LLM":  # noqa: ANN401 -- vLLM
 
 
 def _obey_dynamo_switch() -> None:
-    """Make the variable effective even if a fork server has already imported the module that reads it."""
+    """Apply the variable even if a fork server has already imported the module that reads it."""
     import torch._dynamo
 
     torch._dynamo.config.disable = os.environ["TORCHDYNAMO_DISABLE"] == "1"
 
 
 def _shut_down(llm: "LLM") -> None:
-    # vLLM would search for garbage twice, half a second each, in a process that ends in a moment.
+    # vLLM would collect garbage twice, half a second each, in a process that ends anyway.
     gc.collect = lambda *_: 0
     llm.llm_engine.engine_core.shutdown()
 
@@ -451,7 +454,7 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
         return StructuredOutputsParams(choice=json.loads(value))
     if kind == "json_schema":
         return StructuredOutputsParams(json=value)
-    return StructuredOutputsParams(**{kind: value})  # type: ignore[arg-type] # it takes any of the two
+    return StructuredOutputsParams(**{kind: value})  # type: ignore[arg-type] # it accepts either of the two
 
 
 def _token_logprobs(generated: "CompletionOutput") -> list[float] | None:
@@ -474,16 +477,19 @@ def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: Continu
         highest = [max(each.logprob for each in place.values()) for place in places if place]
         is_greedy = all(own >= most for own, most in zip(known, highest, strict=False))
         return KnownTokens(known, is_greedy)
-    return GenerationFailure(reason="no_logprobs", detail="vLLM gave no log-probabilities of the prompt")
+    return GenerationFailure(reason="no_logprobs", detail="vLLM returned no log-probabilities of the prompt")
 
 
 def preload() -> None:
-    """Import the modules of every load; touches no device, starts no thread. See `fork_server_side`."""
+    """Import the modules that every load needs, for `fork_server_side`.
+
+    Uses no device and starts no thread.
+    """
     from vllm.platforms import current_platform
 
     for module in ("vllm.entrypoints.llm", "winnow.tasks.engines.scoring"):
         import_module(module)
     device = "cpu" if current_platform.is_cpu() else "gpu"
     for module in (*LOADED_LATE, f"vllm.v1.worker.{device}_worker"):
-        with suppress(ImportError):  # another version has it elsewhere, or not at all
+        with suppress(ImportError):  # other versions may have no such module
             import_module(module)

@@ -1,4 +1,4 @@
-"""The requests in progress of one vLLM engine; others can join at any time."""
+"""Requests in progress of one vLLM engine; more can join at any time."""
 
 import time
 from collections import deque
@@ -13,7 +13,7 @@ from winnow.tasks.engines.time_shares import TimeShares
 Params = JsonObject
 """Keyword arguments of `vllm.SamplingParams`."""
 TakeIn = Callable[[str, list[int], Params], GenerationFailure | None]
-"""Queues an encoded prompt in vLLM under our id; returns the reason if vLLM refuses it."""
+"""Callback that queues an encoded prompt in vLLM under our id; returns the reason if vLLM refuses it."""
 
 
 Output = Any
@@ -35,23 +35,23 @@ class _Waiting:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Begun:
     share: float
-    """Start of its share of the time, as `TimeShares.begin` returns it."""
+    """Value that `TimeShares.begin` returned for the request."""
     at: float
-    """Time, by `time.perf_counter`, at which the request got a place."""
+    """Value of `time.perf_counter` when the request got a place."""
 
 
 class RunningBatch:
-    """Groups of requests in progress, each answered once all of its outputs are complete.
+    """Groups of requests in progress; a group is answered when all its outputs are complete.
 
-    vLLM starts requests as others end, in order of arrival, and does not wait for the slowest of a group. The
-    waiting time of a request counts for the requests that have a place.
+    vLLM starts requests when others end, in order of arrival, and does not wait for the slowest of a group.
+    Time is shared only among the requests that have a place, so waiting for a place costs a request nothing.
 
     Args:
         places: Maximum number of concurrent requests in vLLM.
         step: Makes the engine generate one token for each request; returns those that changed. No other code
             may do so while requests are in progress.
         take_in: Queues prompts.
-        read: Converts an output, its share of the engine's time, and the seconds since it had a place, to an
+        read: Converts an output, its share of the engine's time, and the seconds since it got a place, to an
             answer.
     """
 
@@ -68,7 +68,7 @@ class RunningBatch:
         self._shares = TimeShares()
         self._groups: dict[int, _Group] = {}
         self._unfinished: dict[str, _Waiting] = {}
-        self._queue: deque[str] = deque()  # ids of those for which there is no place yet
+        self._queue: deque[str] = deque()  # ids of requests that wait for a place
         self._begun: dict[str, _Begun] = {}
 
     def __bool__(self) -> bool:
@@ -77,7 +77,7 @@ class RunningBatch:
     def add(
         self, number: int, prompts: Sequence[list[int] | GenerationFailure], params: Sequence[Params]
     ) -> None:
-        """Add a group of encoded prompts; a failure replaces a prompt that could not be encoded."""
+        """Add a group of encoded prompts; a failure stands for a prompt that could not be encoded."""
         answers: dict[int, Answer] = {}
         for place, (prompt, how) in enumerate(zip(prompts, params, strict=True)):
             id_ = f"text-{self._taken_in}"
@@ -92,7 +92,7 @@ class RunningBatch:
         self._groups[number] = _Group(answers=answers, size=len(prompts))
 
     def step(self) -> list[tuple[int, list[Answer]]]:
-        """Generate one token for each request; return the groups that are complete, by number."""
+        """Generate one token for each request; return the complete groups, by number."""
         if self._unfinished:
             for output in self._step():
                 if output.finished:
@@ -102,13 +102,13 @@ class RunningBatch:
         return [(number, self._taken(number)) for number in complete]
 
     def _begin_next(self) -> None:
-        """Start the time of requests that have a place now."""
+        """Start the time of requests that got a place now."""
         while self._queue and len(self._begun) < self._places:
             self._begun[self._queue.popleft()] = _Begun(share=self._shares.begin(), at=time.perf_counter())
 
     def _finish(self, output: Output) -> None:
         id_ = output.request_id
-        if id_ not in self._begun:  # vLLM had more room than it says
+        if id_ not in self._begun:  # vLLM had more room than it reports
             self._queue.remove(id_)
             self._begun[id_] = _Begun(share=self._shares.begin(), at=time.perf_counter())
         ended, begun = self._unfinished.pop(id_), self._begun.pop(id_)

@@ -1,14 +1,19 @@
-"""The process in which vLLM runs, imported by `loaded_model`; its peer is `VllmEngine`.
+"""Process in which vLLM runs, through `loaded_model`; its peer is `VllmEngine`.
 
-The first message is {"load": model, with its "adapters", its "memory_share", whether it "sleeps", whether it
-"is_fresh" for every group, and the folder of the "locks" of devices}, answered by {"ready": identity, "at":
-seconds since the epoch, "waited": seconds for others on its devices, "can_sleep": true or false} or
-{"load_failed": sentence}; then {"requests": [...], "samplings": [...], "number": n}, where each request names
-its sampling settings by index, is answered by {"answers": [...], "number": n}, {"sleep": true} and {"wake":
-true} by themselves once that is done, until {"close": true} comes. Generation requests join those in
-progress, and are answered in order of completion; others wait until none is in progress. If the first message
-is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}. Anything unexpected ends the
-process with a traceback in its log.
+Messages and answers:
+
+* {"load": model, with its "adapters", its "memory_share", whether it "sleeps", whether it "is_fresh" for
+  every group, and the folder of the "locks" of devices}, the first message: {"ready": identity, "at":
+  seconds since the epoch, "waited": seconds for others on its devices, "can_sleep": true or false} or
+  {"load_failed": sentence}
+* {"requests": [...], "samplings": [...], "number": n}, where each request names its sampling settings by
+  index: {"answers": [...], "number": n}
+* {"sleep": true} and {"wake": true}: the same message, when the change is complete
+* {"close": true}: none; the process ends
+* {"load_embedder": folder}, instead of "load"; then {"texts": [...]}: {"vectors": [...]}
+
+Requests for texts join those in progress, and are answered in order of completion. Others wait until no
+request is in progress. Anything unexpected ends the process with a traceback in its log.
 """
 
 import time
@@ -24,7 +29,7 @@ from winnow.tasks.engines.protocol import Answer, ModelRef, Request, Sampling
 from winnow.tasks.engines.vllm.loaded_model import VllmModel, VllmVectors, preload
 from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
-__all__ = ["main", "preload"]  # what a fork server looks for
+__all__ = ["main", "preload"]  # names that a fork server uses
 
 Model = TypeVar("Model", VllmModel, VllmVectors)
 
@@ -73,7 +78,7 @@ def _send_answers(parent: ParentLink, number: int, answers: Sequence[Answer]) ->
 
 
 def _fields(answer: Answer) -> JsonObject:
-    """The fields of an answer; `dataclasses.asdict` copies all values and takes ten times as long."""
+    """Fields of an answer; `dataclasses.asdict` would copy all values and take ten times as long."""
     return {name: getattr(answer, name) for name in answer.__dataclass_fields__}
 
 
@@ -96,7 +101,7 @@ def _embed(parent: ParentLink, folder: str) -> None:
 def _load(parent: ParentLink, make: "Callable[[], Model]") -> "Model | None":
     try:
         model = make()
-    except Exception as error:  # vLLM has no common class for what a bad checkpoint or argument raises
+    except Exception as error:  # vLLM has no common exception class for a bad checkpoint or argument
         traceback.print_exc()
         why = error.why if isinstance(error, EngineLoadFailed) else one_sentence(error)
         parent.send({"load_failed": why})

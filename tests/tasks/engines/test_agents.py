@@ -440,7 +440,7 @@ def test_a_function_may_be_async(tmp_path):
     ("source", "said"),
     [
         ("def answer(example): import os; os._exit(3)", "ended its process: it ended with exit code 3"),
-        ("def answer(example): return object()", "it returned a object, which JSON cannot hold"),
+        ("def answer(example): return object()", "it returned a object, which is not JSON"),
         ("def answer(example, other): return ''", "its parameter 'other' is not a field of the example"),
         ("def answer(example): raise SystemExit(1)", "the function raised SystemExit"),
     ],
@@ -463,7 +463,7 @@ def test_a_function_is_given_the_fields_that_its_parameters_name(tmp_path):
     [
         ("import nothing_like_it\ndef answer(example): ...", "ModuleNotFoundError"),
         ("def answer(): ...", "it takes no argument"),
-        ("def answer(example, *, k): ...", "can be given by name alone"),
+        ("def answer(example, *, k): ...", "is keyword-only"),
     ],
 )
 def test_a_file_that_cannot_be_used_fails_the_agent(source, said, tmp_path):

@@ -96,7 +96,7 @@ def test_restarts_are_bounded_and_then_the_model_alone_has_failed_for_good(open_
             pool.generate(model("a"), ask("x"))
     answers = pool.generate(model("a"), ask("x", "y"))
     assert reasons(answers) == ["engine_failed", "engine_failed"]
-    assert answers[0].detail == "model 'a': given up after 3 engines; the last: death 2"
+    assert answers[0].detail == "model 'a': 3 engines ended; the last one: death 2"
     assert pool.generate(model("a"), ask("z")) == answers[:1]
     assert factory.diary.count("start a") == 3
     assert texts(pool.generate(model("b"), ask("x"))) == ["b:x"]

@@ -101,7 +101,7 @@ def test_a_body_without_an_end_is_given_up():
 def test_a_body_that_is_no_json_shows_how_it_begins():
     with (
         asking(always(Fault(body=b'data: {"choices": []}\n\n'))) as (_, engine),
-        pytest.raises(EngineDied, match=r"no JSON, but 'data: \{\"choices\": \[\]\}.*': Expecting value"),
+        pytest.raises(EngineDied, match=r"no JSON: 'data: \{\"choices\": \[\]\}.*': Expecting value"),
     ):
         engine.generate(ASKED)
 
@@ -195,8 +195,8 @@ def test_a_compressed_refusal_is_a_refusal_without_words():
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"[" * 500_000, "brackets within brackets"),
-        (b'{"a":' * 100_000, "brackets within brackets"),
+        (b"[" * 500_000, "nested brackets"),
+        (b'{"a":' * 100_000, "nested brackets"),
         (b'{"choices": 1%s}' % (b"0" * 5_000), "a whole number of 5001 digits"),
         (b'{"usage": -%s}' % (b"9" * 1_000_000), "a whole number of 1000001 digits"),
         (answer(usage={"prompt_tokens": -1, "completion_tokens": 1}), "usage.prompt_tokens"),
@@ -235,13 +235,13 @@ def nested(depth):
     ],
 )
 def test_an_answer_nested_however_deep_is_refused_before_it_is_read(place, depth):
-    with pytest.raises(Unreadable, match="brackets within brackets"):
+    with pytest.raises(Unreadable, match="nested brackets"):
         read_generated(json_value(f"{{{place % nested(depth)}}}".encode()), chat=True)
 
 
 def test_an_answer_nested_deep_ends_in_a_sentence():
     body = json.dumps({"choices": [{"message": {"content": 0}}]}).replace("0", nested(420)).encode()
-    with asking(always(Fault(body=body))) as (_, engine), pytest.raises(EngineDied, match="brackets within"):
+    with asking(always(Fault(body=body))) as (_, engine), pytest.raises(EngineDied, match="nested brackets"):
         engine.generate(ASKED)
 
 
@@ -319,7 +319,7 @@ def test_nothing_is_sent_on_to_another_server(monkeypatch, status):
     with faulty_server() as other:
         fault = Fault(status=status, body=b"", headers={"Location": f"{other.url}/completions"})
         with asking(always(fault), api_key="TEST_KEY") as (server, engine):
-            said = f"sends requests on to {other.url}/completions, which gets neither prompts nor keys"
+            said = f"redirects requests to {other.url}/completions, which gets no prompts and no keys"
             with pytest.raises(EngineLoadFailed, match=said):
                 engine.generate(ASKED)
         assert len(server.calls) == 1
@@ -335,7 +335,7 @@ def test_another_scheme_or_host_is_another_server(place):
         port = call.headers["Host"].rpartition(":")[2]
         return Fault(status=307, body=b"", headers={"Location": place.format(port=port)})
 
-    with asking(script) as (_, engine), pytest.raises(EngineLoadFailed, match="sends requests on to"):
+    with asking(script) as (_, engine), pytest.raises(EngineLoadFailed, match="redirects requests to"):
         engine.generate(ASKED)
 
 
@@ -418,7 +418,7 @@ def test_a_key_is_repeated_in_none_of_its_spellings(told):
 def test_a_key_that_no_header_can_hold_is_named_by_its_variable(monkeypatch, key):
     monkeypatch.setattr("winnow.tasks.engines.openai.engine.key_in", lambda variable: key)
     with (
-        pytest.raises(EngineLoadFailed, match=r"^model 'm': \$TEST_KEY holds characters") as caught,
+        pytest.raises(EngineLoadFailed, match=r"^model 'm': \$TEST_KEY contains characters") as caught,
         asking(always(Fault()), api_key="TEST_KEY"),
     ):
         pass
@@ -489,7 +489,10 @@ def test_a_part_that_is_a_thought_is_no_answer(thought):
 def test_a_call_of_a_tool_in_the_place_of_an_answer_is_no_empty_text(ended):
     calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
     answer = shown({"content": None, "tool_calls": calls}, choice={"finish_reason": ended})
-    assert (answer.reason, answer.detail) == ("refused", "the server ended it by 'tool_calls'")
+    assert (answer.reason, answer.detail) == (
+        "refused",
+        "the server ended the text with finish_reason 'tool_calls'",
+    )
     assert shown({"content": "a", "tool_calls": []}).text == "a"
     assert shown({"content": "a", "tool_calls": calls}).text == "a"
 

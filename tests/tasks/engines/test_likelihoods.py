@@ -398,7 +398,7 @@ def test_a_server_that_leaves_out_what_begins_a_text_weighs_the_same_tokens(tmp_
 
 
 def test_a_server_that_tells_of_other_places_than_it_names_is_refused(tmp_path):
-    with pytest.raises(EngineLoadFailed, match=r"of 16 tokens of the prompt and 1 behind it .* 16"):
+    with pytest.raises(EngineLoadFailed, match=r"for 16 tokens of the prompt and 1 after it .* 16"):
         served(tmp_path, without_first_token(False), [request("Q", " a")])
 
 
@@ -432,7 +432,7 @@ def test_a_server_tells_whether_a_text_is_greedy_by_its_most_probable_tokens(tmp
     (answer, plain), _ = served(tmp_path, highest(*tops), [greedy("Q", "ab"), request("Q", "ab")])
     assert plain.choice_logprobs == {"ab": -3 / 8}
     if found is None:
-        assert (answer.reason, "which token is the most probable" in answer.detail) == ("no_logprobs", True)
+        assert (answer.reason, "the most probable token at each" in answer.detail) == ("no_logprobs", True)
     else:
         assert (answer.is_greedy, answer.text) == (found, "ab" if found else "")
         assert answer.choice_logprobs == plain.choice_logprobs
@@ -467,7 +467,7 @@ def test_a_server_that_cannot_is_refused_in_one_sentence_before_it_is_asked(tmp_
     with pytest.raises(EngineLoadFailed) as refusal:
         served(tmp_path, script, [request("Q", " a")])
     sentence = str(refusal.value)
-    assert "does not tell the log-probabilities of a prompt's tokens" in sentence
+    assert "does not return the log-probabilities of a prompt's tokens" in sentence
     assert "provider vllm or transformers" in sentence
     assert "\n" not in sentence
 
@@ -476,8 +476,8 @@ def test_a_server_that_cannot_weigh_a_text_by_itself_is_refused_where_perplexity
     with pytest.raises(EngineLoadFailed) as refusal:
         served(tmp_path, echoing(), [request("", "a")])
     assert str(refusal.value).endswith(
-        "does not tell how a text by itself is split into tokens, as vLLM's servers alone do and "
-        "output_type: perplexity needs; serve the model with vLLM, or choose provider vllm or transformers"
+        "does not return the tokens of a text without a prompt, which output_type: perplexity needs and only "
+        "vLLM's servers offer; serve the model with vLLM, or choose provider vllm or transformers"
     )
 
 

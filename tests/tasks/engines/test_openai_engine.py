@@ -306,7 +306,7 @@ def test_a_request_that_a_server_fails_over_while_it_answers_others_fails_alone(
     assert len(texts([good, also_good])) == 2
     assert (bad.reason, bad.detail) == (
         "refused",
-        "the server answered 500: Internal Server Error (after 3 attempts), and answered others meanwhile",
+        "the server answered 500: Internal Server Error (after 3 attempts), but answered others meanwhile",
     )
     assert attempts(server) == 3
 
@@ -328,7 +328,7 @@ def test_a_request_that_a_gateway_fails_over_again_while_others_are_answered_fai
     good, bad, also_good = engine.generate(ask("1", "bad", "2"))
     assert len(texts([good, also_good])) == 2
     assert bad.reason == "refused"
-    assert bad.detail.endswith("(after 3 attempts), and answered others meanwhile")
+    assert bad.detail.endswith("(after 3 attempts), but answered others meanwhile")
     assert attempts(server) == 3
 
 
@@ -412,7 +412,7 @@ def test_a_request_that_fails_when_nobody_else_is_asked_is_told_from_an_outage_b
     server, engine = serve(script, settings={"max_retries": 1, "request_timeout": 3.0}, chat=chat)
     (bad,) = engine.generate(ask("bad"))
     assert bad.reason == "refused"
-    assert bad.detail.endswith("(after 2 attempts), and answered others meanwhile")
+    assert bad.detail.endswith("(after 2 attempts), but answered others meanwhile")
     assert [call.prompt for call in server.calls] == ["bad", "bad", CONTROL.prompt]
 
 
@@ -449,7 +449,7 @@ def test_a_request_that_hangs_is_given_up_while_there_is_time_to_ask_a_control(s
     monkeypatch.setattr(anyio, "current_effective_deadline", lambda: anyio.current_time() + 2.9)
     (bad,) = engine.generate(ask("bad"))
     assert (
-        bad.detail == "the server did not answer in time (after one attempt), and answered others meanwhile"
+        bad.detail == "the server did not answer in time (after one attempt), but answered others meanwhile"
     )
     assert attempts(server) == 1
 
@@ -479,8 +479,11 @@ def test_a_refused_request_fails_alone_in_the_servers_bounded_words(serve, sente
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        (b'"finish_reason": "content_filter", "text": ""', "the server ended it by 'content_filter'"),
-        (b'"finish_reason": null, "text": "half"', "the server ended it by None"),
+        (
+            b'"finish_reason": "content_filter", "text": ""',
+            "the server ended the text with finish_reason 'content_filter'",
+        ),
+        (b'"finish_reason": null, "text": "half"', "the server ended the text with finish_reason None"),
     ],
 )
 def test_a_text_that_the_server_cut_off_is_no_text(serve, body, detail):
@@ -625,11 +628,14 @@ def test_a_prompt_that_a_server_quotes_is_not_taken_for_its_own_words(serve):
             Fault(status=400, body=b'[{"error": {"code": 400, "message": "API key not valid."}}]'),
             "refuses requests",
         ),
-        (error(400, message="Invalid model: foo", type="invalid_model", code="1500"), "does not have it"),
-        (error(400, message="Model Not Exist", type="invalid_request_error"), "does not have it"),
+        (
+            error(400, message="Invalid model: foo", type="invalid_model", code="1500"),
+            "does not have the model",
+        ),
+        (error(400, message="Model Not Exist", type="invalid_request_error"), "does not have the model"),
         (
             error(400, message="/chat/completions: Invalid model name passed in model=foo."),
-            "does not have it",
+            "does not have the model",
         ),
     ],
 )
@@ -671,8 +677,8 @@ def test_a_server_that_never_counts_tokens_fails_the_model_at_the_second_answer(
     with pytest.raises(EngineLoadFailed) as caught:
         engine.generate(ask("1"))
     assert str(caught.value).endswith(
-        "/v1 sent an invalid answer: it counts no tokens (`usage`), by which costs and limits are "
-        "reckoned (after 2 attempts); have it, or the gateway before it, send `usage`"
+        "/v1 sent an invalid answer: it reports no token counts (`usage`), which costs and limits "
+        "need (after 2 attempts); configure it, or the gateway before it, to send `usage`"
     )
     assert len(server.calls) == 2
 
@@ -708,7 +714,7 @@ def test_a_count_that_is_null_follows_from_the_others_or_is_not_told(serve, usag
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
             "'max_completion_tokens' instead.",
-            "model_args: {max_tokens: null, max_completion_tokens: 1000} sends the limit by that name",
+            "model_args: {max_tokens: null, max_completion_tokens: 1000} sends the limit under that name",
         ),
         (
             "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) "
@@ -799,13 +805,13 @@ def test_prompts_that_cannot_be_sent_are_not(serve):
 @pytest.mark.parametrize(
     ("fault", "fields", "said"),
     [
-        (WRONG_KEY, {}, "refuses requests without a key .*; name its key as api_key$"),
+        (WRONG_KEY, {}, "refuses requests without a key .*; set api_key$"),
         (WRONG_KEY, {"api_key": "TEST_KEY"}, r"refuses the key in \$TEST_KEY \(401: .*; check the key"),
         (refused(403, "no"), {}, "refuses requests without a key"),
         (
             UNKNOWN_MODEL,
             {},
-            "does not have it .*check `model` and `model_base_url`; it lists served, so it may be a "
+            "does not have the model .*check `model` and `model_base_url`; it lists served, so it may be a "
             "chat-only model: set chat: true$",
         ),
     ],
@@ -884,8 +890,8 @@ def test_requests_that_time_out_are_told(serve, caplog):
     engine.generate(ask("1", "2", "3"))
     told = [each.getMessage() for each in caplog.records if getattr(each, "event", "") == "timed_out"]
     assert told == [
-        f"model 'm': {server.url} did not answer {count} within execution.request_timeout (0.2 s); it is "
-        "sent fewer at once from now on"
+        f"model 'm': {server.url} did not answer {count} within execution.request_timeout (0.2 s); "
+        "Winnow now sends it fewer at once"
         for count in ("1 request", "2 requests")
     ]
 
@@ -1063,7 +1069,7 @@ def test_choices_of_which_the_server_tells_nothing_usable_have_no_logprobs(serve
     _, engine = serve(next_tokens=known, chat=chat)
     (failure,) = engine.generate(ask("1", choices=("A", "B")))
     assert failure.reason == "no_logprobs"
-    assert failure.detail.startswith("of the next token the server tells ")
+    assert failure.detail.startswith("for the next token the server returned ")
     assert failure.spent.input_tokens == 1  # it was paid all the same
 
 
@@ -1081,7 +1087,7 @@ def test_choices_that_the_model_would_hardly_say_have_no_logprobs(serve, known, 
     _, engine = serve(next_tokens=known, chat=chat)
     (failure,) = engine.generate(ask("1", choices=("yes", "no")))
     assert failure.reason == "no_logprobs"
-    assert "that it is none of the choices but with a probability of 0." in failure.detail
+    assert "a total probability of only 0." in failure.detail
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_model_that_cannot_sleep_here_is_closed_and_the_reason_is_logged_once(
         asked(open_pool(factory), "abc")
     assert factory.diary == ["start a", "close a", "start b", "close b", "start c"]
     assert [record.message for record in caplog.records] == [
-        "models cannot sleep on this device: those that make room are closed"
+        "models cannot sleep on this device: evicted models are closed"
     ]
 
 

@@ -41,7 +41,7 @@ def test_a_cluster_of_ones_own_is_found_by_its_note_or_its_process(machine, monk
 
 
 def test_what_other_users_say_is_not_believed(machine, monkeypatch):
-    with pytest.raises(ConnectionError, match="no cluster of yours: none runs on this machine"):
+    with pytest.raises(ConnectionError, match="you have no cluster: none runs on this machine"):
         cluster._own_address()
     machine.processes.append(raylet("10.6.6.6:6379", user=OTHER))
     machine.file.write_text("10.6.6.6:6379")
@@ -54,5 +54,5 @@ def test_what_other_users_say_is_not_believed(machine, monkeypatch):
 def test_a_note_that_is_no_plain_file_is_not_read(machine, tmp_path, make):
     (tmp_path / "other").write_text("10.6.6.6:6379")
     make(tmp_path / "other", machine.file)
-    with pytest.raises(ConnectionError, match="no cluster of yours"):
+    with pytest.raises(ConnectionError, match="you have no cluster"):
         cluster._own_address()

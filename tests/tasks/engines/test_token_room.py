@@ -236,7 +236,8 @@ def test_where_no_room_is_named_the_limit_is_halved_at_most_three_times(serve):
     assert limits(server) == [500, 250, 125, 62]
     assert failure.reason == "no_room"
     assert failure.detail == (
-        f"the server says 400: {sentence}; so it does for max_tokens: 62: lower it, or shorten the prompt"
+        f"the server says 400: {sentence}; the same with max_tokens: 62; lower max_tokens or shorten "
+        "the prompt"
     )
 
 

@@ -309,6 +309,6 @@ def test_a_killed_parent_leaves_no_worker(weights, tmp_path):
 def test_a_killed_worker_is_reported_and_started_again(pool, model):
     before = facts(pool.generate(model, [request("1+1=")]))
     youngest_worker().kill()
-    with pytest.raises(EngineDied, match=r"the vLLM process is gone: it was ended by signal SIGKILL"):
+    with pytest.raises(EngineDied, match=r"the vLLM process has ended: it was ended by signal SIGKILL"):
         pool.generate(model, [request("1+1=")])
     assert facts(pool.generate(model, [request("1+1=")])) == before

@@ -117,7 +117,7 @@ def test_devices_are_counted_among_those_that_the_user_shows(monkeypatch, ours, 
 
 def test_a_device_that_the_user_does_not_show_is_refused(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
-    with pytest.raises(EngineLoadFailed, match="CUDA_VISIBLE_DEVICES=4,5 from 0, and there is no number 2"):
+    with pytest.raises(EngineLoadFailed, match="CUDA_VISIBLE_DEVICES=4,5 from 0, which has no number 2"):
         visibility(model("m"), (0, 2))
 
 

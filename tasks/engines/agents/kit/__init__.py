@@ -1,1 +1,1 @@
-"""Shared parts of all agents: keys of the campaign's file, seats, attempts, and parsing of replies."""
+"""Parts shared by all agents: keys of the campaign's file, threads, attempts, and replies."""

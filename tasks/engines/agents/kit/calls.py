@@ -16,7 +16,7 @@ class CallFailed(Exception):
         reason: One machine-readable word.
         may_retry: Whether the run may be tried again, up to `retries` times.
         wait: Minimum seconds before the next attempt, as requested by the agent; None if not requested.
-        said: The reply, if there is one; it may report the cost of the attempt.
+        said: The reply, which may report the cost of the attempt; None if the agent did not reply.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Caller(Protocol):
         """Make one attempt within `timeout`.
 
         Args:
-            message: JSON values: `example` (its fields without the target), `prompt` if there is one (text,
-                or a list of messages), `params`, `sampling`, `seed`, and `limits` if there are any.
+            message: JSON values: `example` (its fields without the target), `params`, `sampling` and `seed`;
+                also `prompt` (a text, or a list of messages) and `limits`, if the candidate has them.
 
         Returns:
             A text, or a JSON object with `output` and, if known, `usage`, `cost`, `metrics` and `trace`.
@@ -59,7 +59,7 @@ class Caller(Protocol):
         """
 
     def close(self) -> None:
-        """End all attempts immediately; may be called more than once."""
+        """End all attempts immediately; can be called repeatedly."""
 
 
 NAME = re.compile(r"\$?([A-Za-z_][A-Za-z0-9_]*)")
@@ -72,7 +72,7 @@ SHORTEST_SECRET = 4
 
 
 def variable_values(names: Iterable[str]) -> dict[str, str]:
-    """Values of environment variables by name; raises `ValueError` for one that is not set."""
+    """Values of environment variables by name; raises `ValueError` if a variable is not set."""
     found = {name: os.environ.get(name, "").strip() for name in names}
     for name, value in found.items():
         if not value:
@@ -81,7 +81,7 @@ def variable_values(names: Iterable[str]) -> dict[str, str]:
 
 
 def shown(text: str, hidden: Mapping[str, str], *, is_beginning: bool = False) -> str:
-    """Put a text on one line and mask the values of variables; shorten it to at most `SHOWN` characters.
+    """Shorten a text to one line of at most `SHOWN` characters, with variables' values masked.
 
     A long text keeps its end, or its beginning if `is_beginning`. The text may have been cut within a value,
     so a part of a value at either end is masked too.

@@ -1,4 +1,4 @@
-"""Engine of an agent: each request is a separate run, and each answer is reported when it arrives."""
+"""Engine of an agent: each request is a separate run, answered as soon as it ends."""
 
 import importlib
 import json
@@ -40,7 +40,7 @@ class Seats:
     The threads are daemons, so that a run that cannot be aborted does not keep the process alive.
 
     Args:
-        count: Number of tasks at the same time.
+        count: Maximum number of tasks at the same time.
         name: Name of the threads.
     """
 
@@ -51,7 +51,10 @@ class Seats:
         self._threads = self._idle = self._users = 0
 
     def submit(self, task: Task) -> None:
-        """Run a task, which raises nothing, once a seat is free; tasks begin in the order of submission."""
+        """Run a task as soon as a thread is free; tasks begin in the order of submission.
+
+        The task must not raise an exception.
+        """
         with self._changed:
             self._waiting.append(task)
             if self._idle >= len(self._waiting):
@@ -61,13 +64,13 @@ class Seats:
                 threading.Thread(target=self._work, name=self._name, daemon=True).start()
 
     def take(self) -> "Seats":
-        """Count one more user of the threads."""
+        """Register one more user of the threads."""
         with self._changed:
             self._users += 1
             return self
 
     def leave(self) -> bool:
-        """Count one user less; return whether it was the last one, after which the threads end."""
+        """Remove a user; return whether it was the last one, after which the threads end."""
         with self._changed:
             self._users -= 1
             self._changed.notify_all()
@@ -95,7 +98,7 @@ _seats: dict[tuple[str, int], Seats] = {}
 
 
 def _take_seats(key: str, count: int) -> Seats:
-    """The seats that all engines with this key share; release them with `_leave_seats`."""
+    """Threads that all engines with this key share; release them with `_leave_seats`."""
     with _lock:
         if (key, count) not in _seats:
             _seats[key, count] = Seats(count, f"agent {key[:8]}")
@@ -103,7 +106,7 @@ def _take_seats(key: str, count: int) -> Seats:
 
 
 def _leave_seats(key: str, count: int) -> None:
-    """Release seats; the last user ends their threads."""
+    """Release shared threads; they end after the last user."""
     with _lock:
         if (key, count) in _seats and _seats[key, count].leave():
             del _seats[key, count]
@@ -114,23 +117,23 @@ LONGEST_DELAY = 30.0
 """Seconds before a run is tried again: `FIRST_DELAY`, doubled after each attempt up to this maximum."""
 
 NEEDS_COST = "needs_cost"
-"""Key of a setup: whether each run must report its cost, since a limit on costs depends on it."""
+"""Key of a setup: whether each run must report its cost, because a limit on costs needs it."""
 
 LONGEST_SHOWN = 80
 
 
 def seats_key(model: ModelRef) -> str:
-    """Key of the seats that an agent shares with its other combinations of `params`."""
+    """Key of the threads that an agent shares with its other combinations of `params`."""
     kept = {key: value for key, value in model.setup.items() if key not in ("params", NEEDS_COST)}
     return sha256([model.provider, kept])
 
 
 class AgentEngine:
-    """Runs an agent for each request, as many at once as its `concurrency`.
+    """Run an agent for each request, at most `concurrency` runs at the same time.
 
     Args:
         model: The agent.
-        settings: Its keys of the campaign's file.
+        settings: The agent's keys of the campaign's file.
         caller: Makes one attempt.
     """
 
@@ -149,7 +152,7 @@ class AgentEngine:
 
     @property
     def identity(self) -> str:
-        """Provider of the agent, and its command, URL or function, shortened."""
+        """Provider of the agent, and its shortened command, URL or function."""
         shown = self._settings.shown
         shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 1]}…"
         return f"{self._model.provider} {shown}"
@@ -169,7 +172,7 @@ class AgentEngine:
         for _ in requests:
             place, found = done.get()
             if isinstance(found, Exception):
-                ended.set()  # what has not begun is not begun
+                ended.set()  # runs that have not begun are skipped
                 first = first or found
             else:
                 answers[place] = found
@@ -248,7 +251,7 @@ class AgentEngine:
         return self._without_output(error.reason, f"{error.detail}{times}", attempts)
 
     def _without_output(self, reason: str, detail: str, attempts: "_Attempts") -> Answer:
-        """Failure of a run; with `on_failure: empty`, an empty output instead."""
+        """Outcome of a failed run: a failure, or an empty output with `on_failure: empty`."""
         if self._settings.on_failure == "empty":
             return attempts.completion(Reply(output="", trace=f"{reason}: {detail}"))
         return attempts.failure(reason, detail)
@@ -256,12 +259,12 @@ class AgentEngine:
     def _checked(self, reply: Reply, attempts: "_Attempts") -> Answer:
         """Output of a run, unless the run exceeded `limits` (see `on_failure`).
 
-        A run without a cost is a failure if `stopping.budget.cost` needs one.
+        A run without a cost is a failure if `stopping.budget.cost` needs the cost.
         """
         if self._model.setup.get(NEEDS_COST) and reply.cost is None:
             return attempts.failure(
                 "no_cost",
-                "the run reported no cost, which stopping.budget.cost limits; have the agent reply with "
+                "the run reported no cost, which stopping.budget.cost needs; let the agent report "
                 f"`cost`, or set execution.prices.{self._model.name}",
             )
         limits, completion = self._settings.limits, attempts.completion(reply)
@@ -269,7 +272,7 @@ class AgentEngine:
         cost = (completion.reported or {}).get(COST, 0.0)
         for name, took, limit in (("tokens", tokens, limits.tokens), ("cost", cost, limits.cost)):
             if limit is not None and took > limit:
-                why = f"the run took {name} of {took:g}, and limits.{name} is {limit:g}"
+                why = f"the run reported {name}: {took:g}, above limits.{name}: {limit:g}"
                 return self._without_output("over_limit", why, attempts)
         return completion
 
@@ -292,7 +295,7 @@ class _Attempts:
         self._seconds += self._shares.end(self._begun)
 
     def add(self, reply: Reply | None) -> None:
-        """Add what an attempt reported."""
+        """Add the tokens and cost that an attempt reported."""
         if reply is not None:
             self._input += reply.input_tokens
             self._output += reply.output_tokens
@@ -316,7 +319,7 @@ class _Attempts:
         )
 
     def failure(self, reason: str, detail: str) -> GenerationFailure:
-        """Failure of the run, with its tokens and cost if any were reported."""
+        """Failure of the run, with its tokens and cost if an attempt reported any."""
         took = bool(self._input or self._output or self._cost)
         return GenerationFailure(
             reason=reason, detail=detail, spent=self.completion(Reply(output="")) if took else None
@@ -324,7 +327,7 @@ class _Attempts:
 
 
 class Provider(NamedTuple):
-    """The two classes of a provider's file."""
+    """Settings class and caller class of a provider's file."""
 
     settings: type[AgentSettings]
     caller: type
@@ -332,13 +335,13 @@ class Provider(NamedTuple):
 
 @cache
 def provider_of(name: str) -> Provider:
-    """The classes of an agent's provider; imports its file."""
+    """Settings class and caller class of an agent's provider; imports its file."""
     module = importlib.import_module(f"winnow.tasks.engines.agents.{name}")
     return Provider(module.Settings, module.Caller)
 
 
 def settings_of(provider: str, setup: Mapping[str, object]) -> AgentSettings:
-    """Settings of an agent, as its `ModelRef` holds them."""
+    """Settings of an agent, from the setup in its `ModelRef`."""
     kept = {key: value for key, value in setup.items() if key != NEEDS_COST}
     return provider_of(provider).settings.of(kept)
 

@@ -1,7 +1,7 @@
 """Digests of the code files that a command names in its arguments.
 
-For a Python program, they include the program's own modules that it imports. Not detected are files named in
-a shell command line or in the text of `-c`, and imports of compiled files.
+For a Python program, they include the program's own modules that it imports. Files named in a shell command
+line or in the text of `-c`, and imports of compiled files, are not detected.
 """
 
 import os
@@ -23,7 +23,8 @@ FIRST_LINE = re.compile(rb"#!.*\b(?:python|pypy)")
 """First line of a script that Python runs."""
 
 OPTION = re.compile(r"-[bBdEhiIOPqRsSuvVx?]*([mcWX])(.*)", re.DOTALL)
-"""Options of Python in one argument, the last of which may take a value: group 1 the option, 2 the value."""
+"""Python's options in one argument, the last of which may take a value: group 1 is that option, group 2 the
+value."""
 
 LONG_OPTION = "--check-hash-based-pycs"
 """Python's only option with two dashes whose value is a separate argument."""
@@ -36,11 +37,11 @@ SYSTEM = ("/bin", "/sbin", "/usr", "/lib", "/opt/homebrew", "/nix", os.path.real
 LARGEST_HASHED = 64 << 20
 """Maximum bytes of a file that is hashed; a larger file is identified by its size.
 
-A permission also identifies it by the time of its last change.
+A permission also identifies a larger file by the time of its last change.
 """
 
 BESIDE = "beside it"
-"""Placeholder for the digest of a module that the program may import: only its name is recorded."""
+"""Placeholder for the digest of a module that the program may import; only the module's name is recorded."""
 
 OF_ENVIRONMENTS = (
     "pyvenv.cfg",
@@ -56,16 +57,19 @@ class _Part(NamedTuple):
     argument: str
     digests: dict[str, str]
     searched: Path | None
-    """The folder in which Python looks for modules first; None if it does not run the code."""
+    """Folder in which Python looks for modules first; None if Python does not run the code."""
 
 
 def code_of_command(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """SHA-256 of the files that a command names, with what Python files import, by argument and module."""
+    """SHA-256 of the files that a command names and of Python modules that these import.
+
+    Keys are an argument, or an argument and a module.
+    """
     return _digests(_parts(command, folder))
 
 
 def code_that_runs(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """Digests as by `code_of_command`, for only the first file that a command names: its program or script.
+    """Digests of only the first file that a command names: its program or script.
 
     Later arguments may name data files that the program itself writes.
     """
@@ -73,12 +77,12 @@ def code_that_runs(command: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """Digests as by `code_of_command`, with everything else that can change which code runs.
+    """Digests of everything that can change which code a command runs.
 
-    That includes the names of all modules in the folder that Python searches first, because such a module
-    can replace one of a library without any change to the program. A module with the name of one in Python's
-    standard library is included with its digest. For a program in the folder, the target of a symbolic link
-    and the interpreter in its first line are included.
+    In addition to `code_of_command`, that includes the names of all modules in the folder that Python
+    searches first, because such a module can replace one of a library without any change to the program. A
+    module with the name of a standard library's module is included with its digest. For a program in the
+    folder, the target of a symbolic link and the interpreter in its first line are included.
     """
     parts = list(_parts(command, folder))
     found = _digests(parts)
@@ -126,13 +130,13 @@ def _first_line(path: Path) -> list[str]:
 
 
 def _is_python(argument: str, folder: Path) -> bool:
-    """Whether an argument is a Python interpreter, judged by its name or the name of its link's target."""
+    """Whether an argument is a Python interpreter, by its name or that of its link's target."""
     names = [Path(argument).name, *([(folder / argument).resolve().name] if os.sep in argument else [])]
     return any(INTERPRETER.fullmatch(each) for each in names)
 
 
 def ignores_variables(command: Sequence[str]) -> bool:
-    """Whether the command is Python with an option that overrides environment variables: -E, -I or -X."""
+    """Whether the command runs Python with -E, -I or -X, which override environment variables."""
     if INTERPRETER.fullmatch(Path(command[0]).name) is None:
         return False
     return any(WITHOUT_VARIABLES.match(each) for each in _options(command[1:]))
@@ -143,7 +147,7 @@ def _digests(parts: Iterable[_Part]) -> dict[str, str]:
 
 
 def _options(arguments: Sequence[str]) -> Iterator[str]:
-    """Python's own options at the beginning of the arguments, without those of the program or of `-c`."""
+    """Python's own options at the start of the arguments, without the program's own options."""
     waiting = iter(arguments)
     for argument in waiting:
         if not argument.startswith("-"):
@@ -162,7 +166,8 @@ def _parts(command: Sequence[str], folder: Path) -> Iterator[_Part]:
     program = command[0] if os.sep in command[0] else shutil.which(command[0])
     if program is not None and not _is_known_by_name(command[0], folder / program, folder):
         yield _of_file(command[0], folder / program)
-    is_next_run = was_python = False  # of a Python that was named: whether it runs the argument, or its value
+    # Whether a Python interpreter named before runs the argument, or the option's value.
+    is_next_run = was_python = False
     option = None
     for before, argument in pairwise(command):
         is_next_run |= _is_python(before, folder)
@@ -228,9 +233,9 @@ def _is_folder(path: Path) -> bool:
 
 
 def _is_known_by_name(named: str, program: Path, folder: Path) -> bool:
-    """Whether a program is the system's, or a Python of this environment or on PATH outside the folder."""
+    """Whether a program is identified by its name: the system's, or a Python outside the folder."""
     real, here = program.resolve(), folder.resolve()
-    for each in SYSTEM:  # the working folder may be one within
+    for each in SYSTEM:  # the working folder may itself be in a system folder
         if real.is_relative_to(each) and not (real.is_relative_to(here) and here.is_relative_to(each)):
             return True
     is_found = os.sep not in named and not real.is_relative_to(here)

@@ -1,4 +1,4 @@
-"""Parse an agent's reply: an output with its tokens, cost and metrics. Replies are untrusted."""
+"""Parse an agent's reply: an output with tokens, cost and metrics. Replies are untrusted."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from winnow.tasks.engines.protocol import TOKEN_LIMIT
 from winnow.tasks.text.canonical_json import canonical_json
 
 MOST_TRACE = 65_536
-"""Characters of a trace that are kept."""
+"""Maximum characters of a trace that are kept."""
 
 MOST_METRICS = 100
 LONGEST_METRIC = 100
@@ -22,12 +22,12 @@ USAGE = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
     "output_tokens": ("output_tokens", "completion_tokens"),
 }
-"""Names of the token counts in `usage`; the second ones are OpenAI's."""
+"""Names of the token counts in `usage`: the common name, then OpenAI's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A reply that was read."""
+    """A parsed reply of an agent."""
 
     output: str
     input_tokens: int = 0
@@ -43,15 +43,15 @@ class Reply:
 
 
 def is_reply(said: object) -> bool:
-    """Whether a value is an object with an output, and not itself the output."""
+    """Whether a value is an object with the key `output`, and not itself the output."""
     return isinstance(said, Mapping) and "output" in said
 
 
 def read_reply(said: object) -> Reply:
-    """Read a reply: a text, or an object with `output`; any other JSON value is the output itself.
+    """Parse a reply: a text, or an object with `output`; any other JSON value is the output.
 
     Raises:
-        ValueError: With the key that is wrong and what it must be.
+        ValueError: If a key of the reply is invalid; the message names the key and what it must be.
     """
     refuse_depth(said)
     if not isinstance(said, Mapping) or "output" not in said:
@@ -72,7 +72,7 @@ def read_reply(said: object) -> Reply:
 
 
 def spent_of(said: object) -> Reply | None:
-    """Tokens and cost that a failed attempt reports; None if its reply reports neither or is invalid."""
+    """Tokens and cost that a failed attempt reported; None if it reported none or invalid ones."""
     if not isinstance(said, Mapping):
         return None
     try:
@@ -83,15 +83,15 @@ def spent_of(said: object) -> Reply | None:
 
 
 def json_or_text(content: bytes) -> object:
-    """The object that a program printed if it has an `output`, else all that it printed as a text.
+    """Object with `output` that a program printed, or else the whole printed text.
 
     Raises:
-        ValueError: If the output is not UTF-8.
+        ValueError: If the printed bytes are not UTF-8.
     """
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError("printed what is not UTF-8 text") from error
+        raise ValueError("printed text that is not UTF-8") from error
     if text.lstrip().startswith("{"):
         try:
             found = json.loads(text)
@@ -127,7 +127,7 @@ def _text(value: object) -> str:
     try:
         return canonical_json(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the output is of type {type(value).__name__}, which JSON cannot hold") from error
+        raise ValueError(f"the output has the type {type(value).__name__}, which is not JSON") from error
 
 
 def _shortened(text: str) -> str:

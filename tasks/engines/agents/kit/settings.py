@@ -1,4 +1,4 @@
-"""Keys in the campaign's file that all agents share, and the interface of a provider's own keys."""
+"""Keys of the campaign's file for all agents, and the interface of a provider's own keys."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,18 +21,21 @@ COST = "cost"
 
 
 class AgentKeys(BaseModel):
-    """A part of an agent's entry: unknown keys are refused and nothing is converted silently."""
+    """Base class for parts of an agent's entry: refuses unknown keys, converts no values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class ExampleLimits(AgentKeys):
-    """Limits on one run. A run that reports more has no output, but its tokens and cost still count."""
+    """Limits on one run.
+
+    A run that reports more has no output, but its tokens and cost still count.
+    """
 
     tokens: int | None = Field(default=None, ge=1)
-    """Input and output tokens together, as the agent reports them."""
+    """Maximum number of input and output tokens together, as the agent reports them."""
     cost: float | None = Field(default=None, gt=0.0)
-    """Price of the run, as the agent reports it."""
+    """Maximum price of the run, as the agent reports it."""
 
 
 class AgentSettings(AgentKeys):
@@ -42,18 +45,18 @@ class AgentSettings(AgentKeys):
     """Keys that may change from one run to the next."""
 
     params: Annotated[dict[str, Scalar], WithJsonSchema(GRID)] = {}
-    """Passed to each run as `params`. A list is a grid: each combination is a candidate."""
+    """Parameters passed to each run as `params`. A list is a grid: each combination is a candidate."""
     version: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """Your own version label for parts that Winnow cannot inspect, such as an index or a service that the
     agent uses; part of the identity."""
     concurrency: int = Field(default=8, ge=1, le=MOST_AT_ONCE)
     """Maximum number of concurrent runs, over all combinations of `params` together."""
     timeout: float = Field(default=120.0, gt=0.0, le=86_400.0)
-    """Seconds that one attempt may take."""
+    """Maximum seconds of one attempt."""
     retries: int = Field(default=2, ge=0, le=20)
-    """Number of times that a run is tried again after a failure of `retry_on`."""
+    """Maximum number of times that a run is repeated after a failure of the kinds in `retry_on`."""
     limits: ExampleLimits = ExampleLimits()
-    """Limits on one run: tokens and cost; its time is `timeout`."""
+    """Limits on one run: tokens and cost. Its time is limited by `timeout`."""
     on_failure: Literal["unscored", "empty"] = "unscored"
     """Outcome of a failed run: "unscored", or "empty" to let the judge score an empty output."""
     entry: str | None = None
@@ -73,7 +76,7 @@ class AgentSettings(AgentKeys):
 
     @property
     def shown(self) -> str:
-        """The command or function, in a few words."""
+        """Short form of the command, URL or function, for display."""
         raise NotImplementedError
 
     @property
@@ -82,27 +85,31 @@ class AgentSettings(AgentKeys):
         return None
 
     def acts(self, folder: Path) -> Iterator[tuple[str, Act]]:
-        """Acts that a user must allow before it runs, each with the key that requests it."""
+        """Acts that a user must allow before the agent runs, each with the key that requests it."""
         yield from ()
 
     def variables(self) -> Iterator[tuple[str, str]]:
-        """Environment variables that it sends to `server`, without the dollar sign, each with its key."""
+        """Environment variables that the agent sends to `server`, without `$`, each with its key."""
         yield from ()
 
     def code(self) -> Mapping[str, str]:
-        """SHA-256 of each file of its code, by name; raises `ValueError` if one cannot be read."""
+        """SHA-256 of each file of the agent's code, by name; raises `ValueError` if one is unreadable."""
         return {}
 
     def identity(self) -> JsonObject:
-        """Everything except the example that determines the outputs; raises `ValueError` like `code`."""
+        """Everything that determines the outputs except the example.
+
+        Raises:
+            ValueError: If `code` raises it.
+        """
         given = self.model_dump(mode="json", exclude={*self.KNOBS, "entry"}, exclude_defaults=True)
         code = self.code()
         return {**given, **({"code": dict(code)} if code else {})}
 
     def check(self) -> None:
-        """Raise `ValueError` if the agent cannot run on this machine; the message contains the remedy."""
+        """Raise `ValueError` if the agent cannot run here; the message says what to do."""
 
     @classmethod
     def of(cls, setup: Mapping[str, object]) -> Self:
-        """Read settings that were stored as JSON values."""
+        """Read settings from stored JSON values."""
         return cls.model_validate(dict(setup))
