@@ -1,1 +1,1 @@
-"""The scorers of Inspect 0.3.285 that follow a rule; Inspect itself is not imported."""
+"""Rule-based scorers of Inspect 0.3.285; Inspect itself is not imported."""

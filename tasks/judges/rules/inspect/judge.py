@@ -1,7 +1,7 @@
-"""The scorers of Inspect 0.3.285 that follow a rule, with its verdicts.
+"""Judge with the rule-based scorers of Inspect 0.3.285, and with their verdicts.
 
-`match`, `includes`, `exact` and `f1` compare an output with targets; `choice` reads the letters that an
-answer and a target name, as its `multiple_choice` does.
+`match`, `includes`, `exact` and `f1` compare an output with targets. `choice` reads the letters that an
+answer and a target name, as Inspect's `multiple_choice` does.
 """
 
 import re
@@ -29,7 +29,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def _matches(output: str, target: str, location: Location, *, ignore_case: bool, numeric: bool) -> bool:
-    """Whether the target is at the searched location; numbers are compared by value if `numeric`."""
+    """Whether the target is at the searched location; with `numeric`, by numeric value."""
     said, wanted = output.strip(), target.strip()
     if ignore_case:
         said, wanted = said.casefold(), wanted.casefold()
@@ -46,7 +46,7 @@ def _matches(output: str, target: str, location: Location, *, ignore_case: bool,
 
 
 def _same_number(said: str, wanted: str, location: Location) -> bool:
-    """Compare the first or last word that is a number, the whole text, or any word."""
+    """Whether the text has the wanted number: as a whole, as its first or last number, or anywhere."""
     if location == "exact":
         return _normal(said, trims=False) == wanted
     words = re.split(r"\s+", said)
@@ -66,23 +66,23 @@ def _bare(text: str) -> str:
 
 
 def _undecorated(text: str) -> str:
-    """The text without currencies, thousands separators, emphasis marks and full stops."""
+    """The text without currency signs, thousands separators, emphasis marks and full stops."""
     return _FULL_STOP.sub("", _DECORATION.sub("", _ESCAPED.sub(r"\1", text)))
 
 
 def _includes(output: str, target: str, *, ignore_case: bool) -> bool:
-    """Whether the target is part of the output."""
+    """Whether the output contains the target."""
     return target.casefold() in output.casefold() if ignore_case else target in output
 
 
 def _is_exact(output: str, targets: Sequence[str]) -> bool:
-    """Whether both have the same words; a target without words never matches."""
+    """Whether the output has the same words as a target; a target without words never matches."""
     said = _words(output, ())
     return any(said == wanted for target in targets if (wanted := _words(target, ())))
 
 
 def f1(output: str, targets: Sequence[str], stop_words: Sequence[str]) -> float:
-    """The best harmonic mean of precision and recall of words, in hundredths; 0 to 1."""
+    """Highest F1 of words over the targets, rounded to hundredths, in [0, 1]."""
     left_out = [_token(word) for word in stop_words]
     said = Counter(_words(output, left_out))
     wanted = (Counter(_words(target, left_out)) for target in targets)
@@ -130,15 +130,15 @@ _LENIENT = regex.compile(r"(?i)ANSWER\s*:\s*([A-Za-z\d ,]+)(?:[^\w]|\n|$|\.)")
 
 
 def _chosen(output: str, n_choices: int, *, several: bool) -> list[int]:
-    """The positions of the choices that an output selects, in order; empty if it selects none.
+    """Positions of the choices that an output selects, in order; empty if it selects no choice.
 
     Args:
         output: Output of a model whose prompt requests "ANSWER: LETTER" at the end.
         n_choices: Number of choices.
-        several: Whether more than one may be right.
+        several: Whether more than one choice may be right.
 
     Raises:
-        TimeoutError: If reading it takes too long.
+        TimeoutError: If a pattern takes too long.
     """
     text = _IN_DOLLARS.sub(r"\1", output, timeout=TIMEOUT_SECONDS)
     text = _IN_STARS.sub(r"\1", text, timeout=TIMEOUT_SECONDS)
@@ -166,16 +166,16 @@ def _one(said: str, letters: list[str]) -> set[str]:
 
 
 def _right_choices(targets: tuple[str, ...], n_choices: int) -> list[int]:
-    """The positions named by targets such as "B", "AC" or "27", in order.
+    """Positions named by targets such as "B", "AC" or "27", in order.
 
     Raises:
-        ValueError: If a target is not a choice.
+        ValueError: If a target does not name a choice.
     """
     words = [word for target in targets for word in target.replace(",", " ").split()]
     named = [each for word in words for each in ([word] if word.isnumeric() else word)]
     positions = sorted(map(_position, named))
     if positions and positions[-1] >= n_choices:
-        raise ValueError(f"there are {n_choices} choices, and a target names another one")
+        raise ValueError(f"a target must name one of the {n_choices} choices")
     return positions
 
 
@@ -212,24 +212,24 @@ ANSWERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class InspectJudge(Judge[Sample]):
-    """The output is scored as by a scorer of Inspect that follows a rule."""
+    """Score as a rule-based scorer of Inspect."""
 
     scale: ClassVar = Scale(
         unit="right or wrong; of f1, score, 0 to 1", formula="1 if right, 0 if wrong; as it is"
     )
 
     scorer: Scorer
-    """Name of the scorer."""
+    """Name of Inspect's scorer."""
     location: Location = "end"
-    """For match: where the target is searched."""
+    """For match: where the target must be."""
     ignore_case: bool = True
     """For match, includes and pattern: whether case is ignored."""
     numeric: bool = False
-    """For match: whether a numeric target is compared by its value."""
+    """For match: whether a numeric target is compared by value."""
     pattern: str | None = None
-    """For pattern, a regular expression whose groups are compared; for answer, letter, word or line."""
+    """For pattern: a regular expression whose groups are compared. For answer: letter, word or line."""
     match_all: bool = False
-    """For pattern: whether all groups must be targets, not only one."""
+    """For pattern: whether all groups must be targets; otherwise one is enough."""
     stop_words: Sequence[str] = ()
     """For f1: words that are ignored."""
     multiple_correct: bool = False
@@ -245,7 +245,7 @@ class InspectJudge(Judge[Sample]):
             object.__setattr__(self, "_pattern", self._compiled())
 
     def judge(self, sample: Sample) -> Verdict:
-        """The score by Inspect's rules; an output without the required form has no answer."""
+        """Score by Inspect's rules; an output without the required form has no answer."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         try:
@@ -292,7 +292,7 @@ class InspectJudge(Judge[Sample]):
         targets = [self._folded(each) for each in sample.targets]
         right = [self._folded(each) in targets for each in said]
         if self.match_all:
-            # An empty group is no answer to Inspect, even where it is the target.
+            # For Inspect, an empty group is no answer, even if it is the target.
             return Verdict.scored(bool(right) and all(right), ", ".join(said))
         first = next((each for each, is_right in zip(said, right, strict=True) if is_right), None)
         return Verdict.scored(bool(first), ", ".join(said))

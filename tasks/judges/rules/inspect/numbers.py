@@ -1,7 +1,7 @@
-"""Read numbers as Inspect does: in ASCII, and in the digits, fractions and signs of other scripts.
+"""Read numbers as Inspect does, including digits, fractions and signs of other scripts.
 
 It accepts what Inspect 0.3.285 (MIT licence) accepts: "2½", "１２", "1.5⁻³", "十二", "三万五千". A comma
-before one to three digits is a decimal one.
+before one to three digits is a decimal comma.
 """
 
 import math
@@ -38,11 +38,11 @@ CHINESE = frozenset({*DIGITS, *TENS, *SMALL_UNITS, *LARGE_UNITS, *POINTS, *"负�
 
 
 def number(text: str, *, trims: bool = True) -> float | None:
-    """Parse a text as a finite number; None if the text is not a finite number.
+    """Parse a text as a finite number; None if it is not a finite number.
 
     Args:
         text: The unmodified text.
-        trims: Whether brackets, quotation marks and the like around it are ignored.
+        trims: Whether brackets, quotation marks and similar characters around the number are ignored.
     """
     trimmed = text.strip(AROUND) if trims else text
     readings: tuple[Callable[[str], float | None], ...] = (float, _read)
@@ -81,7 +81,7 @@ def _single(text: str) -> float | None:
 
 
 def _without_exponent(text: str) -> tuple[str, int | None]:
-    """The text before superscript digits at its end, and their value."""
+    """The text before superscript digits at its end, and the superscript's value or None."""
     end = len(text)
     while end and (text[end - 1].isspace() or text[end - 1] in SEPARATORS):
         end -= 1
@@ -97,7 +97,7 @@ def _without_exponent(text: str) -> tuple[str, int | None]:
 
 
 def _with_fraction(text: str) -> float | None:
-    """A number whose whole part may be followed by a single-character fraction."""
+    """A number, possibly followed by a single-character fraction; None if it is not a number."""
     parts = [(at, unicodedata.numeric(each, 0.0)) for at, each in enumerate(text)]
     found = [(at, part) for at, part in parts if 0.0 < part < 1.0]
     if not found:
@@ -122,7 +122,7 @@ def _plain(text: str) -> float | None:
 
 
 def _western(text: str) -> float | None:
-    """Digits of any script, with a point or comma, separators and an exponent after an e."""
+    """A number in digits of any script, with separators, a decimal point or comma, and an exponent."""
     point = _point(text)
     ascii_text: list[str] = []
     has_point = has_exponent = after_exponent = False
@@ -155,7 +155,7 @@ def _western(text: str) -> float | None:
 
 
 def _point(text: str) -> str | None:
-    """The last one of point and comma; a comma alone only before one to three digits."""
+    """The decimal sign: the last of point and comma; a lone comma needs one to three digits after it."""
     if "." in text:
         return "," if text.rfind(",") > text.rfind(".") else "."
     _, comma, tail = text.rpartition(",")
@@ -200,7 +200,7 @@ def _digits(text: str) -> int | None:
 
 
 def _by_units(text: str) -> int | None:
-    """A whole number written with tens, hundreds and so on."""
+    """A whole Chinese number written with units such as tens and hundreds; None if invalid."""
     total = section = last = 0
     for each in text:
         if each.isspace() or each in "零〇○":

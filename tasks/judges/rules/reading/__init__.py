@@ -1,1 +1,1 @@
-"""Parse an output: its answer, its choice, its number."""
+"""Parsing of outputs: the answer, choice or number in a text."""

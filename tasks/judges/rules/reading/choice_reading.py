@@ -27,10 +27,10 @@ MOST_MENTIONS = 300
 """Maximum number of mentions of an option that are examined, from the end of the output."""
 
 REACH = 160
-"""Characters of a sentence that are examined before a label, and after it."""
+"""Maximum characters of a sentence that are examined before a label, and after it."""
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
-"""Marks around a label that was set off by brackets or emphasis."""
+"""Marks put around a label that brackets or emphasis set off."""
 
 _WIDE = str.maketrans({**FULL_WIDTH, "\u3000": " "})
 _HEADING = regex.compile(
@@ -58,7 +58,7 @@ _CROSSED_ROW = regex.compile(r"[^\n✅✓✔☑❌✗✘✖]*+[❌✗✘✖]\W*+
 _CROSSED = regex.compile(r"(?:❌|✗|✘|✖)\s*+[^\w\n]*+\Z")
 _CROSS = regex.compile(r"[^\w\n]*?(?:❌|✗|✘|✖)")
 _TWINS = {"А": "A", "В": "B", "С": "C", "Е": "E", "Н": "H", "Α": "A", "Β": "B", "Ε": "E", "Η": "H", "Ι": "I"}
-"""Cyrillic and Greek capitals that look like Latin ones: models use them for options in such texts."""
+"""Cyrillic and Greek capitals that look like Latin ones, which models use for options in such texts."""
 _TWIN = regex.compile(
     rf"(?<![\p{{L}}\p{{Nd}}])[{''.join(_TWINS)}](?=[).\]\"'»:]|\s*+(?:$|\n)|[*_`]|,\s)", regex.MULTILINE
 )
@@ -72,20 +72,20 @@ class _Mention:
     start: int
     end: int
     is_apart: bool
-    """Whether brackets or emphasis surround it."""
+    """Whether brackets or emphasis surround the label."""
     is_loud: bool
-    """Whether it is more than a lower-case letter that could be anything."""
+    """Whether the mention is more than a bare lower-case letter, which could be anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Options that are named together: "A, B and D"."""
+    """Options that are named together, such as "A, B and D"."""
 
     mentions: Sequence[_Mention]
     before: str
-    """The text before the first one in its sentence."""
+    """Text before the first mention in its sentence."""
     after: str
-    """The text after the last one, up to the end of its line."""
+    """Text after the last mention, up to the end of its line."""
 
     @property
     def labels(self) -> frozenset[str]:
@@ -93,10 +93,10 @@ class _Group:
 
 
 class ChoiceReader:
-    """Find the chosen option in outputs.
+    """Find the option that an output chooses.
 
     Args:
-        options: Labels: letters, or words such as yes and no.
+        options: Labels of the options: letters, or words such as yes and no.
     """
 
     def __init__(self, options: Sequence[str]) -> None:
@@ -118,10 +118,10 @@ class ChoiceReader:
         )
 
     def read(self, output: str) -> str | None:
-        """The folded label of the chosen option; None if the output chooses none.
+        """The folded label of the chosen option; None if the output chooses no single option.
 
         In this order: the last option that is boxed or stated ("the answer is", "I'd go with", "is correct",
-        a separate line or sentence); the option at the beginning of the output; the only one declared to
+        a separate line or sentence); the option at the beginning of the output; the only option declared to
         hold; the only one called an option; the only one that is named and not rejected. If the output says
         that it cannot answer, the last three are searched only before that statement.
         """
@@ -155,7 +155,7 @@ class ChoiceReader:
         return None
 
     def _begun_with(self, text: str, first: _Group) -> str | None:
-        """The option at the beginning of the output: "B. London", "No, because"."""
+        """The option at the beginning of the output, as in "B. London" or "No, because"."""
         mention = first.mentions[0]
         begins = not regex.search(r"[\w{]", text[: mention.start])
         rest = text[mention.end : mention.end + 40]
@@ -167,7 +167,7 @@ class ChoiceReader:
         return None
 
     def _cleaned(self, text: str) -> str:
-        """The text without markup; brackets and emphasis around a label are unified."""
+        """The text without markup; brackets and emphasis around a label become uniform marks."""
         text = (
             tags_as_lines(text).translate(_WIDE).replace(_OPEN, "").replace(_CLOSE, "").replace("\r\n", "\n")
         )
@@ -183,7 +183,7 @@ class ChoiceReader:
         return plain
 
     def _as_boxed(self, found: "regex.Match[str]") -> str:
-        """Rewrite a box as a statement of its content, if that is an option."""
+        """Rewrite a box as a statement of its content, if the content is an option."""
         inside = found.group("text")
         label = self._boxed.match(self._apart.sub(rf"{_OPEN}\g<label>{_CLOSE}", inside))
         if label is None or folded(label.group("label")) not in self._labels:
@@ -194,7 +194,7 @@ class ChoiceReader:
         found = []
         for match in self._mention.finditer(text):
             label = folded(match.group())
-            if label not in self._labels:  # ignoring case, the pattern takes a dotless ı for an I
+            if label not in self._labels:  # ignoring case, the pattern matches a dotless ı for an I
                 continue
             is_apart = (
                 text[match.start() - 1 : match.start()] == _OPEN
@@ -220,7 +220,7 @@ class ChoiceReader:
         return [_Group(each, _before(text, each[0].start), _after(text, each[-1].end)) for each in together]
 
     def _is_option(self, text: str, mention: _Mention) -> bool:
-        """Whether a single letter is an option here, not a word or a name."""
+        """Whether a single letter is an option here, and not a word or a name."""
         if len(self._labels[mention.label]) > 1 or mention.is_apart:
             return True
         before, rest = _before(text, mention.start), text[mention.end : mention.end + 40]
@@ -257,7 +257,7 @@ def _is_led_to(before: str) -> bool:
 
 
 def _is_name(before: str) -> bool:
-    """Whether the letter belongs to a name: vitamin C, in C, 25 °C."""
+    """Whether the letter belongs to a name, as in "vitamin C", "in C" or "25 °C"."""
     return _NAME.search(before) is not None
 
 
@@ -271,7 +271,7 @@ def _bare(label: str) -> str:
 
 
 def _bounded(option: str) -> str:
-    """Pattern of an option that is not part of a longer word of its script."""
+    """Pattern for an option that is not part of a longer word of its script."""
     escaped = regex.escape(option)
     if len(option) > 1:
         escaped = f"(?i:{escaped})"
@@ -314,7 +314,7 @@ def _script(character: str) -> str:
 
 
 def _before(text: str, start: int) -> str:
-    """The sentence up to a position, without the sign that sets a label off."""
+    """The sentence up to a position, without the opening mark of a label."""
     piece = text[max(0, start - REACH) : start].rstrip(_OPEN)
     last = 0
     for found in _SENTENCE_END.finditer(piece):
@@ -328,7 +328,7 @@ def _after(text: str, end: int) -> str:
 
 
 def _clause(before: str) -> str:
-    """The part of a sentence after its last comma."""
+    """The last clause of a sentence."""
     last = 0
     for found in _CLAUSE_END.finditer(before):
         if before[found.end() :].strip(" (\"'"):
@@ -382,7 +382,7 @@ def _chooses(group: _Group, *, is_list: bool) -> bool:
 
 
 def _is_a_word(group: _Group) -> bool:
-    """Whether an option may be an ordinary word: the "true" of "False. That it is true is a myth."."""
+    """Whether an option may be an ordinary word, as "true" in "False. That it is true is a myth."."""
     return len(group.mentions[0].label) > 1 and not (
         any(each.is_apart for each in group.mentions)
         or _is_alone(group)
@@ -393,7 +393,7 @@ def _is_a_word(group: _Group) -> bool:
 
 
 def _is_stated(group: _Group) -> bool:
-    """Whether the words before state that this is the answer, or that the statement in question holds."""
+    """Whether the words before say that this is the answer, or that the statement in question holds."""
     is_claimed = len(group.mentions[0].label) > 1 and words.CLAIMED.search(group.before)
     return bool(is_claimed or words.STATED.search(group.before))
 
@@ -435,7 +435,7 @@ def _is_turned_down(group: _Group) -> bool:
     if _is_item(group) and _CROSSED_ROW.match(group.after):
         return True
     is_called_wrong = words.CALLED_WRONG.match(group.after) is not None
-    if is_called_wrong and _is_led_to(group.before):  # the option's own text can be so
+    if is_called_wrong and _is_led_to(group.before):  # the option's own text can look like this
         is_called_wrong = words.MAKING.search(group.before) is not None
     if is_called_wrong or words.WRONG.match(group.after):
         return words.EXCEPTED.search(group.before) is None

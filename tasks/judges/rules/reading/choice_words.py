@@ -1,14 +1,14 @@
 r"""Words around a label by which models choose or reject it, in the most frequent languages.
 
-All patterns are for text that `choice_reading` has cleaned. Words before a label are matched at the end of
-`before`, words after it at the beginning of `after`.
+All patterns are for text that `choice_reading` has cleaned. Patterns for words before a label match at the
+end of `before`; patterns for words after it match at the beginning of `after`.
 """
 
 import regex
 
 _FLAGS = regex.IGNORECASE
 
-# Nouns that say "the answer", with their inflections where these matter.
+# Nouns that mean "the answer", with inflections that matter.
 ANSWER = (
     r"(?:\b(?:answers?|exception|solution|conclusion|verdict|label|class|category|classification|sentiment|"
     r"prediction|antwort|lösung|réponse|respuesta|solución|resposta|solução|risposta|soluzione|antwoord|"
@@ -54,22 +54,22 @@ STATED = regex.compile(
     rf"(?:{ANSWER}{_BETWEEN}{COPULA}{_TAIL}|{ANSWER}{_TAIL}|{_CHOSEN_ONE}{_BETWEEN}(?:{COPULA}){_TAIL})$",
     _FLAGS,
 )
-"""The beginning of a sentence up to the label: "The correct answer to this is option"."""
+"""Beginning of a sentence up to the label, such as "The correct answer to this is option"."""
 
 STATED_BY_TEXT = regex.compile(
     rf"(?:{ANSWER}{_BETWEEN}{COPULA}|\b(?:it|that|this)(?:['’]s| is| must be))\s[^.!?\n;,]{{1,60}}\s$", _FLAGS
 )
-"""Up to a label in brackets after the option's own text: "The answer is Paris ("."""
+"""Words up to a label in brackets after the option's own text, such as "The answer is Paris ("."""
 
 CLAIMED = regex.compile(
     rf"\b(?:statement|claim|sentence|hypothesis|assertion|proposition)\s?{COPULA}{_TAIL}$", _FLAGS
 )
-"""Up to an option that is a word about the statement in question: "The statement is"."""
+"""Words up to an option that judges the statement in question, such as "The statement is"."""
 
 CONCLUDING = regex.compile(
     r"\s*+(?:therefore|thus|so|hence|then|in conclusion|overall|finally|but|however|yet|actually)\b", _FLAGS
 )
-"""The beginning of a sentence that concludes from the previous one or retracts it."""
+"""Beginning of a sentence that concludes from the previous one or retracts it."""
 
 _FIRST_PERSON = (
     r"(?:\bI(?:['’](?:d|ll|m|ve))?|\bwe(?:['’](?:d|ll|re|ve))?|\blet(?:['’]s| me| us)|\bmy|\bour|\bone|"
@@ -93,7 +93,7 @@ CHOOSING = regex.compile(
     rf"|选择|選擇|应选|應選|故选|故選|所以选|因此选|选|選|เลือก|اختر|أختار|चुनें|चुनता हूँ|chọn){_TAIL}$",
     _FLAGS,
 )
-"""Verbs of choosing before a label: "so I will go with"."""
+"""Verbs of choosing before a label, such as "so I will go with"."""
 
 THEREFORE = regex.compile(
     rf"(?:^|[,:])\s*(?:(?:so|thus|hence|therefore|then|ergo|finally|final|ok(?:ay)?|actually|wait|no|yes|"
@@ -104,7 +104,7 @@ THEREFORE = regex.compile(
     rf"したがって|従って|つまり|그래서|따라서|그러므로|ดังนั้น|إذن|لذلك|لذا|इसलिए|अतः|\W)*+{_TAIL}$",
     _FLAGS,
 )
-"""A sentence or clause with only such words up to the label: "So option"."""
+"""A sentence or clause that has only such words before the label, as in "So option"."""
 
 DOUBTFUL = regex.compile(
     r"\b(?:if|whether|suppose|supposing|assum(?:e|ing)|unless|why|could|might|may|some|many|people|others|"
@@ -114,7 +114,7 @@ DOUBTFUL = regex.compile(
     r"如果|若|假如|是否|もし|と思いましたが|만약|ถ้า|إذا|यदि|最初|一开始|起初|原以为|처음에",
     _FLAGS,
 )
-"""Words that mark a statement as only considered, or as an earlier one."""
+"""Words that mark a statement as only considered, or as an earlier opinion."""
 
 NEGATED = regex.compile(
     r"\b(?:not|isn|wasn|aren|doesn|don|didn|can|couldn|won|wouldn|shouldn|mustn)['’]?t\b|\b(?:not|cannot|"
@@ -138,7 +138,7 @@ NEGATED_LABEL = regex.compile(
     r"ruled out)(?: \w{1,10}+)?:\s*+\(?$",
     _FLAGS,
 )
-"""Up to the label: "not option", "we can rule out both"."""
+"""Words up to a rejected label, such as "not option" or "we can rule out both"."""
 
 INSTEAD = regex.compile(
     rf"(?:\b(?:but|rather|instead|sondern|mais|sino|mas|ma|bensì|а|но|maar|ale|lecz|tetapi|melainkan|mà là|"
@@ -146,7 +146,7 @@ INSTEAD = regex.compile(
     rf"{COPULA})\b)*+{_TAIL}$",
     _FLAGS,
 )
-"""Up to a label that replaces a rejected one: "not A but"."""
+"""Words up to a label that replaces a rejected one, such as "not A but"."""
 
 _BE = (
     r"(?:['’]s|is|was|are|seems?(?: to be)?|appears?(?: to be)?|looks?(?: to be)?|must be|has to be|"
@@ -194,7 +194,7 @@ RIGHT = regex.compile(
     rf"נכון))",
     _FLAGS,
 )
-"""After the label: "is the correct answer"."""
+"""Words after a chosen label, such as "is the correct answer"."""
 
 HOLDS = regex.compile(
     rf"{_ASIDE}\s*+(?:{_BE}\s++{_ADVERB}(?:true|valid|plausible|consistent|appropriate|supported|"
@@ -203,7 +203,7 @@ HOLDS = regex.compile(
     rf"stimmt|passt|trifft zu)\b|(?:成立|合理|为真|為真)|は(?:真|成り立))",
     _FLAGS,
 )
-"""After the label: words about statements that hold, which need not be the answer."""
+"""Words after a label about a statement that holds, which need not be the answer."""
 
 _BAD = (
     r"(?:wrong|incorrect|false|inaccurate|invalid|impossible|irrelevant|absurd|nonsense|out\b|too|"
@@ -231,24 +231,24 @@ WRONG = regex.compile(
     r"정답이 아)|^\s*(?:ผิด|ไม่|خاطئ|خطأ|غير|गलत|नहीं|שגוי|değil)",
     _FLAGS,
 )
-"""After the label: "is wrong"."""
+"""Words after a rejected label, such as "is wrong"."""
 
 MAKING = regex.compile(r"\b(?:makes?|making|made|renders?|rendering)\s*+\(?$", _FLAGS)
-"""Before a label in a phrase without its own verb: "makes A too strong"."""
+"""Verbs before a label whose following words are no verdict on it, as in "makes A too strong"."""
 
 CALLED_WRONG = regex.compile(
     rf"{_ASIDE}\s*+(?:[—–:?(|.,-]\s*+)?(?:(?:this|it|that|which)\s++(?:is\s++)?)?{_ADVERB}{_BAD}|"
     rf"\s*+[—–:|-]\s*+no\b",
     _FLAGS,
 )
-"""After the label, without a verb: "A) wrong". An option's own text can look like this."""
+"""Words without a verb after a rejected label, as in "A) wrong". An option's own text can look like this."""
 
 EXCEPTED = regex.compile(
     rf"\b(?:all|every\w{{0,5}}+|none|any\w{{0,5}}+)\b[^.!?\n]{{0,40}}?\b(?:but|except(?: for)?|besides|"
     rf"apart from){_TAIL}$",
     _FLAGS,
 )
-"""Up to a label that is excluded from a statement about all others: "all but"."""
+"""Words up to a label that is excluded from a statement about all others, such as "all but"."""
 
 UNDERCUT = regex.compile(
     r"^[^.!?\n]{0,120}?\b(?:but|if|unless|however|yet|(?<!because )only (?:if|when|"
@@ -257,15 +257,15 @@ UNDERCUT = regex.compile(
     r"mais|pero|mas|ma|но)\b",
     _FLAGS,
 )
-"""Words that retract, in the same sentence, that something holds."""
+"""Words in the same sentence which retract that something holds."""
 
 SUPPOSED = regex.compile(
     rf"{_ASIDE}\s*+(?:would|could|might)(?: (?:also|only|then|well))* (?:be|have been)\b", _FLAGS
 )
-"""After the label: "would be", about an option in another case if the answer was given before."""
+""""would be" and the like after a label: if the answer was given before, they concern another case."""
 
 CONCEDED = regex.compile(rf"\b(?:even though|although|though|albeit){_TAIL}$", _FLAGS)
-"""Up to a label in a concession: "although"."""
+"""Words up to a label in a concession, such as "although"."""
 
 DECLINED = regex.compile(
     r"\b(?:(?:can(?:no|['’])t|cannot|could not|couldn['’]t|do not|don['’]t|unable to|not able to) (?:answer|"
@@ -274,7 +274,7 @@ DECLINED = regex.compile(
     r"(?!.{0,400}?\b(?:but|guess|probably|likely|however|still|maybe|perhaps)\b)",
     _FLAGS | regex.DOTALL,
 )
-"""Statements that the output cannot answer, and does not guess."""
+"""Statements by which an output says that it cannot answer, and does not guess."""
 
 VERDICT_OF_ITEM = regex.compile(
     r"^\s*+(?:[).:|\]]\s*+)?(?:[^\n|.!?]{0,160}?[—–:|(.-]\s*+)?(?:this (?:option |choice |statement )?is |"
@@ -283,7 +283,7 @@ VERDICT_OF_ITEM = regex.compile(
     r"правильно|正确|正確|正しい|맞|정답|yes|✓|✔|✅|☑)|(?P<holds>true|wahr|vraie?|verdader[ao]))(?!\w)",
     _FLAGS,
 )
-"""A list item that declares its option right: "C) London: correct"."""
+"""A list item that declares its option right, such as "C) London: correct"."""
 
 CONJUNCTION = regex.compile(
     r"\s*+(?P<conjunction>\A[–—]\Z|(?:[,、]?\s*+(?:and|or|nor|und|oder|noch|et|ou|(?-i:[yeoiи])|ni|of|en|"
@@ -295,9 +295,9 @@ CONJUNCTION = regex.compile(
     r"\s*+\Z",
     _FLAGS,
 )
-"""Everything allowed between two labels that are named together."""
+"""Text that may stand between two labels which are named together."""
 
-# The article "A" is followed by what it belongs to, the pronoun "I" by its verb: after one of these words, a
+# The article "A" is followed by a noun, the pronoun "I" by its verb. Before one of these words, a
 # lone capital is neither.
 CONTINUES = regex.compile(
     r"(?:\s*+(?:[^\p{Latin}\s]|\Z)|\s*+\n|\s++(?:[^\p{Ll}\s]|(?!\p{Latin})\S|(?:is|isn['’]t|"

@@ -1,6 +1,6 @@
-"""The answering part of an output: without reasoning, struck-out words and examples after the answer.
+"""The answering part of an output: without reasoning, struck-out text and later examples.
 
-Judges that search an answer within an output use these functions. The stored output is unchanged.
+Judges that search for an answer within an output use these functions. The stored output is unchanged.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ _NEXT_EXAMPLE = regex.compile(
 
 
 def without_thoughts(output: str) -> str:
-    """The output after its last closing reasoning tag; empty if the reasoning is never closed."""
+    """The output after its last closing reasoning tag; empty if it begins reasoning without end."""
     if last := deque(_THOUGHTS_END.finditer(output), maxlen=1):
         return output[last[0].end() :]
     return "" if _THOUGHTS_BEGIN.match(output) else output
@@ -39,7 +39,7 @@ def without_struck_out(text: str) -> str:
 
 
 def read_own(text: str, read: Callable[[str], Found]) -> Found:
-    """The result of reading up to a further question that the model poses itself, or else the whole text."""
+    """Read the text before a further question that the model poses itself, or else the whole text."""
     found = _NEXT_EXAMPLE.search(text)
     own = "" if found is None else text[: found.start()]
     return (read(own) if own.strip() else None) or read(text)
@@ -62,7 +62,7 @@ _LONGEST_OFFER = 400
 
 
 def without_offer(text: str) -> str:
-    """The text without an offer of further help at its end: "Would you like to see 2 other methods?"."""
+    """The text without an offer of help at its end, such as "Would you like to see other methods?"."""
     found = _OFFER.search(text, max(0, len(text) - _LONGEST_OFFER))
     if found is None or _ANSWERS.search(text, found.end()) or not text[: found.start()].strip():
         return text
@@ -80,7 +80,7 @@ def tags_as_lines(text: str) -> str:
 
 def _as_line(found: "regex.Match[str]") -> str:
     name = found.group("name").lower()
-    if name == "sup":  # an exponent, which `typography` reads
+    if name == "sup":  # an exponent, which `typography` handles
         return str(found.group())
     if "answer" not in name and name not in ("choice", "option", "result", "output"):
         return found.group() if len(name) == 1 else " "

@@ -1,6 +1,6 @@
 r"""Find the mathematical expression that an output gives as its answer, in LaTeX or plain.
 
-Equality is not decided here: each expression is returned as LaTeX for a library.
+Equality is not decided here: each expression is returned as LaTeX for a library to compare.
 """
 
 from collections import deque
@@ -145,9 +145,9 @@ _READER = NumberReader(fractions=True)
 
 
 def answer(output: str, *, several: bool) -> list[str]:
-    """The expression that an output gives as its answer, as LaTeX, in each way in which it can be meant.
+    """Expression that an output gives as its answer, as LaTeX, in each possible reading.
 
-    In this order: the last box, what is declared to be the answer, the last sentence with an expression.
+    In this order: the last box, an expression declared as the answer, the last sentence with an expression.
     Empty if the output gives no answer.
 
     Args:
@@ -198,7 +198,7 @@ def _settled(typed: str, several: bool) -> list[str]:
 
 
 def _sentence_at(plain: str, start: int) -> str:
-    """The sentence that continues at a position; a displayed formula belongs to it."""
+    """The sentence that continues at a position, including a displayed formula."""
     shown = plain[start : start + REACH]
     formula = _FORMULA.match(shown)
     first = _END.search(shown, formula.end() if formula else 0)
@@ -206,7 +206,7 @@ def _sentence_at(plain: str, start: int) -> str:
 
 
 def _sentences(plain: str) -> list[str]:
-    """Split into sentences; characters inside a formula end none."""
+    """Split a text into sentences; characters inside a formula end no sentence."""
     found, start = [], 0
     spans = [each.span() for each in _FORMULA.finditer(plain)]
     inside = iter(spans)
@@ -222,7 +222,7 @@ def _sentences(plain: str) -> list[str]:
 
 
 def _said(clause: str, *, several: bool, is_last: bool) -> list[str]:
-    """A clause's result: its first expression, or its last in a sentence that only ends the output."""
+    """Result of a clause: its first expression, or with `is_last` its last one."""
     whole = clause
     if is_last:
         clause = without_condition(clause)
@@ -250,7 +250,7 @@ def _said(clause: str, *, several: bool, is_last: bool) -> list[str]:
 
 
 def _as_decimal(value: Fraction) -> str:
-    """A number in decimal digits if these are finite, else as a fraction."""
+    """A number in decimal digits if it has finitely many, else as a fraction."""
     with localcontext() as context:
         context.prec = 60
         decimal = Decimal(value.numerator) / Decimal(value.denominator)
@@ -262,7 +262,7 @@ def _percent_after(clause: str, end: int) -> str:
 
 
 def _plain_expression(clause: str, *, several: bool, is_last: bool) -> list[str]:
-    """An expression without dollar signs, such as "x^2 + 2x + 1"; a plain number does not count."""
+    """An expression without dollar signs, such as "x^2 + 2x + 1"; empty for a plain number."""
     tail = clause
     links = [each.end() for each in _COPULA_WORD.finditer(clause) if _HAS_VALUE.search(clause, each.end())]
     if is_last and links and not several:
@@ -284,7 +284,7 @@ def _plain_expression(clause: str, *, several: bool, is_last: bool) -> list[str]
 
 
 def _without_sum(run: str) -> str:
-    """A result without the sum in brackets after it: "10 (5 + 5)"."""
+    """A result without the sum in brackets after it, as 10 in "10 (5 + 5)"."""
     found = _SUMMED.fullmatch(run)
     if found is None:
         return run
@@ -297,7 +297,7 @@ def _without_sum(run: str) -> str:
 
 
 def _without_brackets(run: str) -> str:
-    """An expression without a bracket that belongs to the sentence around it."""
+    """An expression without an unmatched bracket, which belongs to the sentence around it."""
     surplus = run.count("(") - run.count(")")
     if surplus == 1 and run.startswith("(") and "," not in run:
         return run[1:].strip()
@@ -305,7 +305,7 @@ def _without_brackets(run: str) -> str:
 
 
 def _ways(expression: str) -> list[str]:
-    """An expression unchanged, and without a unit or an option's letter in front."""
+    """Readings of an expression: unchanged, without an option's letter in front, and without a unit."""
     found = [_latex(expression)]
     for pattern in (_LETTER, _UNIT):
         shorter = pattern.sub("", expression, count=1)
@@ -334,13 +334,13 @@ _TARGET_WORD = regex.compile(
 
 
 def word_of(text: str) -> str | None:
-    r"""The word of a target, such as "even" for \text{even}; None if it is an expression."""
+    r"""Word of a target, such as "even" for \text{even}; None if the target is an expression."""
     found = _TARGET_WORD.fullmatch(text)
     return found.group("word") if found else None
 
 
 def concludes(output: str, word: str) -> bool:
-    """Whether the last sentence of an output without a box is the word, or states it of something."""
+    """Whether the last sentence of an output without a box is the word, or says that something is."""
     text = as_typed(_own_words(output))
     if _BOX.search(text):
         return False

@@ -3,8 +3,8 @@ r"""Read the number that an output gives as its answer.
 A number has an optional sign and currency sign, digits, an optional decimal part and an exponent: "1.5e-3",
 "1.5×10^3", "2 \times 10^{4}", "10^6". Thousands are separated by a comma, an apostrophe, an underscore, a
 blank or, twice or before a decimal comma, by a dot. A comma that separates no thousands is a decimal comma.
-Two numbers joined by a slash are one, and so is "2 1/2". Digits after a letter (H2O, x1), and raised or
-lowered ones (cm^2, x_1), are not numbers.
+Two numbers joined by a slash are one number, and so is "2 1/2". Digits after a letter (H2O, x1), and raised
+or lowered digits (cm^2, x_1), are not numbers.
 """
 
 from collections import deque
@@ -28,13 +28,13 @@ from winnow.tasks.judges.rules.reading.final_text import (
 )
 from winnow.tasks.judges.rules.reading.typography import as_typed
 
-MAX_DIGITS = 1_000  # beyond it, exact arithmetic on what a model wrote could cost seconds
+MAX_DIGITS = 1_000  # with more digits, exact arithmetic could take seconds
 MAX_EXPONENT = 1_000
 
 REACH = 1_100
 """Maximum characters of a sentence that are examined, from its end; more than `MAX_DIGITS`."""
 
-# Every repetition is possessive: no digit is read twice, so the time is linear whatever the text.
+# Every repetition is possessive: no digit is read twice, so the time is linear for any text.
 _WHOLE = (
     r"[1-9]\d{0,2}+(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?+(?![.,]?\d)|"
     r"[1-9]\d{0,2}+(?:\.\d{3}(?!\d))++,\d{1,2}+(?!\d)|[1-9]\d{0,2}+(?:,\d{3}(?!\d))++(?:\.\d++)?+(?!,\d)|"
@@ -55,7 +55,7 @@ def _unsigned(name: str) -> str:
 
 
 _CURRENCY = "$€£¥₹₩₽₫฿₺₪₦₴"
-# After a word, a digit or a bracket, a minus is a subtraction or a hyphen; with a blank behind it, a bullet.
+# After a word, a digit or a bracket, a minus is a subtraction or a hyphen; before a blank, a bullet.
 _SIGN = (
     rf"(?P<sign>(?:(?<![\w)\]}}])[-+](?=[{_CURRENCY}\d.])|(?<=[=:(]|[=:(] |\b(?:is|equals|ist|est|es|"
     rf"é) )[-+] (?=[{_CURRENCY}\d.]))?+)"
@@ -180,16 +180,20 @@ _AND = regex.compile(r"\s?(?:and|und|et|y|e|и|和)\s?[$€£¥]?\Z", regex.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as written."""
+    """A number in a text, and its value."""
 
     written: str
     value: Fraction | None
-    """Exact value; None if the number is too long to compute with, or divides by zero."""
+    """Exact value; None if the number is too long for exact arithmetic, or divides by zero."""
     scale: int = 0
-    """Power of ten of a word after it: 6 for million."""
+    """Power of ten of a following word, such as 6 for million; 0 without such a word."""
 
     def equals(self, other: "Number", allowed: Fraction) -> bool:
-        """Whether two numbers differ by at most `allowed`; a word such as million may be a unit."""
+        """Whether two numbers differ by at most `allowed`.
+
+        If only one of them has a word such as million, the word may be a unit: both of its readings are
+        tried.
+        """
         if self.value is None or other.value is None:
             return False
         if self.scale and other.scale:
@@ -220,28 +224,28 @@ class NumberReader:
     """Read numbers in texts.
 
     Args:
-        fractions: Whether 3/4 is one number, and not a 3 followed by a 4.
+        fractions: Whether 3/4 is one number; otherwise it is a 3 followed by a 4.
     """
 
     def __init__(self, *, fractions: bool) -> None:
         self._pattern = _NUMBER if fractions else _PLAIN_NUMBER
 
     def first(self, output: str) -> Number | None:
-        """The first number of an output."""
+        """The first number of an output; None if it has no number."""
         found = list(islice(self._places(_cleaned(output)), 1))
         return found[0].number if found else None
 
     def last(self, text: str) -> Number | None:
-        """The last number of a text, without further rules."""
+        """The last number of a text, without further rules; None if it has no number."""
         found = deque(self._places(_cleaned(text)), maxlen=1)
         return found[0].number if found else None
 
     def answer(self, output: str) -> Number | None:
-        """The number that an output gives as its answer; None if no number is given as the answer.
+        """The number that an output gives as its answer; None if it gives no number.
 
-        In this order: the last box; what follows ####; the last number that is declared to be the answer, or
-        the result; a separate line at the beginning; bold type in the last paragraph; the last sentence with
-        a number, without an aside in brackets at its end. A range or a choice between two numbers is not an
+        In this order: the last box; the number after ####; the last number that is declared as the answer, or
+        as the result; bold type in the last paragraph; a number as the first line; the last sentence with a
+        number, without an aside in brackets at its end. A range or a choice between two numbers is not an
         answer.
         """
         return read_own(without_offer(without_struck_out(without_thoughts(output))), self._answer)
@@ -287,7 +291,7 @@ class NumberReader:
         return None
 
     def _begun_with(self, plain: str) -> Number | None:
-        """A number that is the whole first line of several, or is followed by reasons."""
+        """A number that is the whole first line, or that a reason follows there."""
         first = plain.lstrip().partition("\n")[0].strip()
         place = next(self._places(first[:200]), None)
         if place is None or place.start > 0:
@@ -300,21 +304,21 @@ class NumberReader:
         return None
 
     def _said(self, clause: str) -> Number | None:
-        """A clause's number: the result of its last equation, or else its first number."""
+        """Number of a clause: the result of its last equation, or else its first number."""
         if (tail := _last_equation(clause)) is not None and (places := list(self._places(tail))):
             return self._chosen(tail, places, 0)
         places = list(self._places(clause))
         return self._chosen(clause, places, _kept(clause, places)[0]) if places else None
 
     def _concluding(self, sentence: str, places: list[_Place]) -> Number | None:
-        """The result of the last sentence with a number: its last number that is not a comparison."""
+        """Result of the last sentence with a number: its last number that is not a comparison."""
         tail = _FURTHER.sub("", _last_equation(sentence) or "")
         if after := list(self._places(tail)):
             return self._chosen(tail, after, _kept(tail, after)[0])
         return self._chosen(sentence, places, _kept(sentence, places)[-1])
 
     def _chosen(self, text: str, places: list[_Place], index: int) -> Number | None:
-        """The number at an index, unless it is one end of a range or one of two alternatives."""
+        """The number at an index; None if it is an end of a range or one of two alternatives."""
         for one, other in ((index - 1, index), (index, index + 1)):
             if one >= 0 and other < len(places) and _is_open(text, places[one], places[other]):
                 return None
@@ -348,7 +352,7 @@ def _as_slash(found: "regex.Match[str]") -> str:
 
 
 def _clause(text: str) -> str:
-    """The beginning of a text up to the end of its first clause with a number."""
+    """The beginning of a text, up to the end of its first clause with a number."""
     for end in _CLAUSE_END.finditer(text):
         if _HAS_DIGIT.search(text[: end.start()]) and not _DENIED.fullmatch(text, 0, end.end() + 5):
             return text[: end.start()]
@@ -356,7 +360,7 @@ def _clause(text: str) -> str:
 
 
 def without_condition(sentence: str) -> str:
-    """The conclusion of a sentence after a leading condition: "; since it is positive, x = 7"."""
+    """Conclusion of a sentence after a leading condition, as in "; since it is positive, x = 7"."""
     found = deque(_CONDITION.finditer(sentence), maxlen=1)
     return sentence[found[0].end() :] if found else sentence
 
@@ -367,7 +371,7 @@ def _sentences(plain: str) -> list[str]:
 
 
 def _end_of(sentence: str) -> str:
-    """The end of a sentence that is too long, without a truncated number at its start."""
+    """The last `REACH` characters of a sentence, without a truncated number at their start."""
     if len(sentence) <= REACH:
         return sentence
     end = sentence[-REACH:]
@@ -376,7 +380,7 @@ def _end_of(sentence: str) -> str:
 
 
 def _last_equation(text: str) -> str | None:
-    """The result of an equation at the end of a text, on either side: "3 + 4 = 7", "7 = 3 + 4"."""
+    """Result of an equation at the end of a text, on either side: "3 + 4 = 7", "7 = 3 + 4"."""
     for sign in ("=", "≈", "≃", "→"):
         head, found, tail = text.rpartition(sign)
         if found and _HAS_DIGIT.search(tail):
@@ -393,7 +397,7 @@ def _kept(text: str, places: Sequence[_Place]) -> Sequence[int]:
 
 
 def _is_aside(text: str, place: _Place) -> bool:
-    """Whether a number is a date, part of a name, or one that the answer is compared with."""
+    """Whether a number is a date, part of a name, a list number, or only a comparison."""
     before, after = text[max(0, place.start - 40) : place.start], text[place.end : place.end + 20]
     if COMPARED.search(before) or _MONTH_AFTER.match(after):
         return True
@@ -433,7 +437,7 @@ def _value(match: "regex.Match[str]") -> Fraction | None:
 
 
 def _unsigned_value(parts: dict[str, str | None], name: str) -> Fraction | None:
-    """The exact value of an unsigned number; None if it has too many digits or too large an exponent."""
+    """Exact value of an unsigned number; None if it has too many digits or too large an exponent."""
     digits = _in_english(parts[f"{name}digits"] or "")
     ten, power = parts.get(f"{name}ten") or "0", parts.get(f"{name}power") or "1"
     if (

@@ -1,4 +1,4 @@
-"""Normalise numbers and formulas from print typography to typed characters.
+"""Convert typographic numbers and formulas to characters that a keyboard types.
 
 This is not Unicode's NFKC, which makes 52 of 5² and 103 of 10³.
 """
@@ -12,7 +12,7 @@ _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ⁽⁾", "01234567
 _VULGAR = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 FULL_WIDTH = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
-"""Full-width forms of ASCII characters, and their equivalents."""
+"""ASCII characters by their full-width forms."""
 _CHARACTERS = str.maketrans(
     {
         **FULL_WIDTH,
@@ -59,9 +59,9 @@ _MARKED_NOTES = regex.compile(r"^[ \t]*+\[\d{1,3}\][ \t]++\S.*$", regex.MULTILIN
 def as_typed(text: str) -> str:
     r"""The text with numbers in typed characters.
 
-    Full-width characters, digits of all scripts, typographic minus signs and spaces are mapped. Superscripts
-    become ^n and vulgar fractions a/b, also after a whole number: 2½ is 5/2. The backslash and the dollar of
-    an escaped dollar are removed, as are footnote marks and footnotes.
+    Full-width characters, digits of all scripts, typographic minus signs and spaces are converted.
+    Superscripts become ^n and vulgar fractions a/b, also after a whole number: 2½ becomes 5/2. The backslash
+    and the dollar of an escaped dollar are removed, as are footnote marks and footnotes.
     """
     if text.isascii() and not any(mark in text for mark in ("\\", "[", "{", "<sup>")):
         return text
