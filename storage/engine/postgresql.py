@@ -69,25 +69,47 @@ SETTINGS = {
 }
 
 LOOKALIKES = """\
-WITH named AS (
+WITH place AS (
+    SELECT oid, nspname, nspowner FROM pg_catalog.pg_namespace
+    WHERE nspname OPERATOR(pg_catalog.=) ANY (pg_catalog.current_schemas(false))
+    AND nspname OPERATOR(pg_catalog.<>) 'pg_catalog'
+), other AS (
+    SELECT oid, rolname, rolcanlogin FROM pg_catalog.pg_roles
+    WHERE NOT rolsuper AND rolname OPERATOR(pg_catalog.<>) CURRENT_USER
+), named AS (
     SELECT 'function' AS kind, proname AS name, pronamespace AS place, proowner AS owner
     FROM pg_catalog.pg_proc
     UNION ALL SELECT 'operator', oprname, oprnamespace, oprowner FROM pg_catalog.pg_operator
 )
-SELECT named.kind, named.name, owner.rolname FROM named
-JOIN pg_catalog.pg_namespace AS place ON place.oid OPERATOR(pg_catalog.=) named.place
-JOIN pg_catalog.pg_roles AS owner ON owner.oid OPERATOR(pg_catalog.=) named.owner
-WHERE place.nspname OPERATOR(pg_catalog.=) ANY (pg_catalog.current_schemas(false))
-AND place.nspname OPERATOR(pg_catalog.<>) 'pg_catalog'
-AND NOT owner.rolsuper AND owner.rolname OPERATOR(pg_catalog.<>) CURRENT_USER
-AND EXISTS (
-    SELECT FROM named AS own WHERE own.kind OPERATOR(pg_catalog.=) named.kind
-    AND own.name OPERATOR(pg_catalog.=) named.name
-    AND own.place OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace
+(
+    SELECT named.kind, named.name, other.rolname FROM named
+    JOIN place ON place.oid OPERATOR(pg_catalog.=) named.place
+    JOIN other ON other.oid OPERATOR(pg_catalog.=) named.owner
+    WHERE EXISTS (
+        SELECT FROM named AS own WHERE own.kind OPERATOR(pg_catalog.=) named.kind
+        AND own.name OPERATOR(pg_catalog.=) named.name
+        AND own.place OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace
+    )
+    LIMIT 1
 )
-LIMIT 1"""
+UNION ALL
+(
+    SELECT 'schema', place.nspname, other.rolname FROM place CROSS JOIN other
+    WHERE pg_catalog.has_schema_privilege(other.oid, place.oid, 'CREATE')
+    AND (other.rolcanlogin OR EXISTS (
+        SELECT FROM pg_catalog.pg_auth_members AS held WHERE held.roleid OPERATOR(pg_catalog.=) other.oid
+    ))
+    AND NOT pg_catalog.pg_has_role(other.oid, place.nspowner, 'USAGE')
+    AND NOT EXISTS (
+        SELECT FROM pg_catalog.pg_class AS own WHERE own.relnamespace OPERATOR(pg_catalog.=) place.oid
+        AND own.relname OPERATOR(pg_catalog.=) 'alembic_version'
+        AND pg_catalog.pg_has_role(other.oid, own.relowner, 'USAGE')
+    )
+    LIMIT 1
+)"""
 """Functions and operators of other roles that PostgreSQL can take for its own in a statement, if their types
-fit better, and then runs with the rights of this role. No name in this statement can be taken so."""
+fit better, and then runs with the rights of this role; and schemas in which roles other than the owners of
+the schema and of the tables can create such. No name in this statement can be taken so."""
 
 
 def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) -> Engine:
@@ -108,6 +130,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
             # Transactions begin below, in one exchange with their settings.
             "autocommit": True,
         },
+        use_native_hstore=False,  # nothing here has that type, and asking for it names operators
         # Settings of a reader's statement must not persist in the connection of the next reader.
         poolclass=NullPool if read_only else QueuePool,
     )
@@ -117,7 +140,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         "idle_in_transaction_session_timeout": "0" if read_only else IDLE_WRITER,
     }
 
-    @event.listens_for(engine, "connect")
+    @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy's own statements
     def configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
@@ -131,13 +154,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         while cursor.nextset():
             pass
         if found := cursor.fetchone():
-            kind, name, owner = found
-            raise StorageUnavailable(
-                shown,
-                f"the {kind} {name} of the role {owner} lies in its search_path, where it could run with the "
-                "rights of your role in place of PostgreSQL's own",
-                "have it dropped, or name a search_path in the URL whose schemas only you can create in",
-            )
+            raise StorageUnavailable(shown, *_told_lookalike(*found))
 
     @event.listens_for(engine, "checkin")
     def note_when(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -163,6 +180,22 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
             run(connection, begin_reading if options.get(READS, False) or read_only else begin_either)
 
     return engine
+
+
+def _told_lookalike(kind: str, name: str, role: str) -> tuple[str, str]:
+    """The reason and the remedy for a row of `LOOKALIKES`."""
+    runs = "run with the rights of your role in place of PostgreSQL's own"
+    elsewhere = "name a search_path in the URL whose schemas only you can create in"
+    if kind == "schema":
+        return (
+            f"the role {role} can create functions in the schema {name} of its search_path, "
+            f"which could {runs}",
+            f"have it closed (REVOKE CREATE ON SCHEMA {name} FROM PUBLIC, {role}), or {elsewhere}",
+        )
+    return (
+        f"the {kind} {name} of the role {role} lies in its search_path, where it could {runs}",
+        f"have it dropped, or {elsewhere}",
+    )
 
 
 def set_as(scope: str, settings: Mapping[str, str]) -> list[str]:

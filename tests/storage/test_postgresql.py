@@ -388,11 +388,25 @@ def test_a_statement_cannot_lift_its_limit_of_time(campaign):
             list(rows)
 
 
+@pytest.fixture
+def stranger(postgresql, campaign):
+    """A connection of another role to the campaign's database."""
+    name = campaign.database.url.rpartition("/")[2]
+    postgresql.execute("DROP ROLE IF EXISTS stranger")
+    postgresql.execute("CREATE ROLE stranger LOGIN")
+    url = postgresql.url(name, user="stranger").replace("+psycopg", "")
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+        postgresql.execute("DROP OWNED BY stranger", name)
+    postgresql.execute("DROP ROLE stranger")
+
+
 @pytest.mark.parametrize(
     ("kind", "made"),
     [
         ("operator =", "OPERATOR public.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.own)"),
         ("operator =", "OPERATOR public.= (LEFTARG = name, RIGHTARG = varchar, FUNCTION = public.other)"),
+        ("operator =", "OPERATOR public.= (LEFTARG = oid, RIGHTARG = regtype, FUNCTION = public.raises)"),
         (
             "function substr",
             "FUNCTION public.substr(varchar, int, int) RETURNS text LANGUAGE sql AS 'SELECT $1::text'",
@@ -400,27 +414,46 @@ def test_a_statement_cannot_lift_its_limit_of_time(campaign):
         ("function max", "AGGREGATE public.max(varchar) (SFUNC = public.state, STYPE = text)"),
     ],
 )
-def test_functions_of_other_roles_run_in_place_of_none_of_postgresqls(postgresql, campaign, kind, made):
+def test_functions_of_other_roles_run_in_place_of_none_of_postgresqls(
+    postgresql, campaign, stranger, kind, made
+):
     name = campaign.database.url.rpartition("/")[2]
-    postgresql.execute("DROP ROLE IF EXISTS stranger")
-    postgresql.execute("CREATE ROLE stranger LOGIN")
     postgresql.execute("GRANT CREATE ON SCHEMA public TO stranger", name)
-    with psycopg.connect(
-        postgresql.url(name, user="stranger").replace("+psycopg", ""), autocommit=True
-    ) as stranger:
-        for types in ("own(varchar, varchar)", "other(name, varchar)"):
-            stranger.execute(f"CREATE FUNCTION public.{types} RETURNS bool LANGUAGE sql AS 'SELECT true'")
-        stranger.execute(
-            "CREATE FUNCTION public.state(text, varchar) RETURNS text LANGUAGE sql AS 'SELECT $1::text'"
-        )
-        require_opened(campaign.database.url)
-        stranger.execute(f"CREATE {made}")
+    for types in ("own(varchar, varchar)", "other(name, varchar)"):
+        stranger.execute(f"CREATE FUNCTION public.{types} RETURNS bool LANGUAGE sql AS 'SELECT true'")
+    stranger.execute(
+        "CREATE FUNCTION public.state(text, varchar) RETURNS text LANGUAGE sql AS 'SELECT $1::text'"
+    )
+    stranger.execute(
+        "CREATE FUNCTION public.raises(oid, regtype) RETURNS bool LANGUAGE plpgsql "
+        "AS 'BEGIN RAISE ''ran as %'', current_user; END'"
+    )
+    postgresql.execute("REVOKE CREATE ON SCHEMA public FROM stranger", name)
+    require_opened(campaign.database.url)
+    postgresql.execute("GRANT CREATE ON SCHEMA public TO stranger", name)
+    stranger.execute(f"CREATE {made}")
     said = refusal(campaign.database.url)
     assert f"the {kind} of the role stranger lies in its search_path" in said
     require_opened(postgresql.url(name, user="stranger"))  # its own
-    postgresql.execute("DROP OWNED BY stranger", name)
+
+
+@pytest.mark.parametrize("granted_to", ["stranger", "PUBLIC", "team"])
+def test_no_other_role_can_create_functions_while_a_connection_is_open(
+    postgresql, campaign, stranger, granted_to
+):
+    name = campaign.database.url.rpartition("/")[2]
+    postgresql.execute("DROP ROLE IF EXISTS team")
+    postgresql.execute("CREATE ROLE team ROLE stranger")
     require_opened(campaign.database.url)
-    postgresql.execute("DROP ROLE stranger")
+    postgresql.execute(f"GRANT CREATE ON SCHEMA public TO {granted_to}", name)
+    said = refusal(campaign.database.url)
+    assert re.search(r"the role \w+ can create functions in the schema public of its search_path", said)
+    assert "REVOKE CREATE ON SCHEMA public FROM PUBLIC, " in said
+    postgresql.execute("ALTER TABLE alembic_version OWNER TO stranger", name)
+    postgresql.execute(f"REVOKE CREATE ON SCHEMA public FROM {granted_to}", name)
+    postgresql.execute("GRANT CREATE ON SCHEMA public TO stranger", name)
+    require_opened(campaign.database.url)  # whose owner attaches what it likes to its tables
+    postgresql.execute("DROP ROLE team")
 
 
 def require_opened(url):
