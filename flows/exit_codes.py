@@ -24,23 +24,23 @@ WORSE = 4
 FORCED = 130
 
 OF_ANSWERS = (DECIDED, UNDECIDED, WORSE)
-"""Exit codes of a campaign that completed."""
+"""Exit codes after a run without an error."""
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-"""System error numbers for a full disk, or an exceeded quota."""
+"""System error numbers of a full disk and of an exceeded quota."""
 
 
 @contextmanager
 def sentences_for_errors() -> Generator[None, None, None]:
     """Turn errors that a user can act on into one message on standard error and an exit code.
 
-    Anything else that escapes is a bug, and keeps its traceback instead of a message.
+    All other exceptions are bugs, and keep their traceback.
     """
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()  # here, where what goes wrong becomes a sentence
+            sys.stdout.flush()  # so that an error of the flush becomes a message, too
     except BrokenPipeError:
         # The reader of our output (`| head`) has seen enough.
         sys.stderr.close()
@@ -55,7 +55,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        # What is left in buffers has no room either.
+        # The disk has no room for buffered output either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         print(
             f"winnow: {error.strerror}: the disk is full; free some space, then run the command again",
@@ -71,7 +71,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
 
 
 def exit_code(status: "CampaignStatus") -> int:
-    """The exit code of a command that ran a campaign up to this status."""
+    """Exit code of a command that ran a campaign, from the campaign's status afterwards."""
     code = _code_of_outcome(status)
     return code if status.answer.baseline is None else gate_code(status, code)
 
@@ -91,10 +91,15 @@ def _code_of_outcome(status: "CampaignStatus") -> int:
 
 
 def gate_code(status: "CampaignStatus", code: int) -> int:
-    """The exit code of a gate command, given that of the campaign's run.
+    """Exit code of a gate.
 
-    It is 4 as soon as a candidate is shown to be worse, and 0 once all are shown to be no worse. Nothing is
-    shown about a dropped candidate.
+    The code is 4 if a candidate is shown to be worse, 0 if all others are shown to be no worse, else 3.
+    Nothing is shown about a dropped candidate.
+
+    Args:
+        status: The campaign's status.
+        code: Exit code of the campaign's run; an error code is returned unchanged, unless the campaign
+            failed.
     """
     if code not in (DECIDED, UNDECIDED) and status.answer.outcome != "failed":
         return code
@@ -108,7 +113,7 @@ def gate_code(status: "CampaignStatus", code: int) -> int:
 
 
 def exit_code_of(error: Exception) -> int | None:
-    """The exit code of a command for an error that a user can act on; None for a bug."""
+    """Exit code for an error that a user can act on; None for any other error, which is a bug."""
     if isinstance(error, SpecError):
         return USAGE
     if isinstance(error, WinnowError | StorageError | DemoError | MemoryError) or _is_of_proxy(error):
@@ -117,16 +122,16 @@ def exit_code_of(error: Exception) -> int | None:
 
 
 def _is_of_proxy(error: Exception) -> bool:
-    """Whether httpx refuses a proxy of the environment, which Prefect's client would use for any server."""
+    """Whether httpx refused a proxy from the environment, which Prefect's client uses for every server."""
     is_socks = isinstance(error, ImportError) and "SOCKS proxy" in str(error)
     return is_socks or (isinstance(error, ValueError) and "proxy URL" in str(error))
 
 
 def sentence_of(error: Exception) -> str:
-    """The user-facing sentence of an error."""
+    """The message for users about an error that has an exit code."""
     if isinstance(error, MemoryError):
         return (
-            "out of memory; stored results are safe: give the process more memory, or load fewer models "
+            "out of memory (stored results are safe): give the process more memory, or load fewer models "
             "at once (execution.max_loaded), then resume"
         )
     if _is_of_proxy(error):
@@ -136,6 +141,6 @@ def sentence_of(error: Exception) -> str:
         kind, remedy = ("SOCKS", "pip install socksio, or ") if is_socks else ("such", "")
         return (
             f"a proxy of the environment ({named}) cannot be used: {kind} proxies are not supported; "
-            f"{remedy}unset it, or name a proxy that begins with http://"
+            f"{remedy}unset it, or set it to a proxy that begins with http://"
         )
     return str(error)

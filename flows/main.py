@@ -1,4 +1,4 @@
-"""The command `winnow`."""
+"""Entry point of the command `winnow`: settings of the process, then the command line."""
 
 import atexit
 import codecs
@@ -16,24 +16,24 @@ from winnow.flows.reports.output import tell
 from winnow.tasks.plugins.allowed_code import ask_of
 
 GARBAGE = 50_000
-"""Number of new objects that triggers a garbage collection."""
+"""Number of new objects after which Python collects garbage."""
 
 
 def main() -> None:
-    """Run the command line; never returns."""
+    """Run the command line, and exit."""
     open_standard_streams()
-    escape_what_is_lacking()
+    escape_unencodable()
     _require_folder()
-    # Selectors multiply many small matrices: more threads cost time there, and would let sums, and so the
-    # last bit of an estimate, depend on the number of cores. Engines do not use this library.
+    # Selectors multiply many small matrices. There, more threads cost time, and sums, and so the last bit of
+    # an estimate, would depend on the number of cores. Engines do not use this library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What imports and rows make lives on: to look for garbage every 700 objects is a tenth of `status`.
+    # Objects of imports and rows stay alive: a collection every 700 objects takes a tenth of `status`.
     gc.set_threshold(GARBAGE)
     atexit.register(leave_garbage)
-    # Processes that Python or a library starts with -c or -m would import from the working folder first.
+    # Else processes that Python or a library starts with -c or -m import from the working folder first.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     settle_environment()
-    # Imported late: reading the settings above must come before anything that may import Prefect.
+    # Imported late, because Prefect, which these modules may import, reads the settings above.
     from winnow.flows.cli import app
     from winnow.flows.exit_codes import sentences_for_errors
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _allows(act: str, digests: Mapping[str, str] | None) -> bool:
-    """Whether the user has allowed code that is about to run."""
+    """Whether the user permits code that is about to run, with these digests of its files."""
     from winnow.flows.run.trust_prompt import allows
 
     return allows(act, digests)
@@ -55,7 +55,7 @@ def _allows(act: str, digests: Mapping[str, str] | None) -> bool:
 def leave_garbage() -> None:
     """Skip the final garbage collection, which only slows exit, unless torch was imported.
 
-    Libraries loaded by torch would then print which resources were not released.
+    With torch, its libraries would print resources that were not released.
     """
     if "torch" not in sys.modules:
         gc.freeze()
@@ -64,12 +64,12 @@ def leave_garbage() -> None:
 def open_standard_streams() -> None:
     """Open missing standard streams as null devices.
 
-    Otherwise Python sets them to None, which cannot be written to. The next opened file, such as a database,
-    would also get the file descriptor of a missing stream, and engines and libraries would print into it.
+    Python sets a missing stream to None, which cannot be written to. The next opened file, such as a
+    database, would get the missing stream's file descriptor, and libraries would print into that file.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            stream = open(os.devnull, mode)  # noqa: SIM115 -- gets the lowest number that is free: theirs
+            stream = open(os.devnull, mode)  # noqa: SIM115 -- gets the stream's number, the lowest free one
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
 
@@ -78,10 +78,10 @@ ESCAPES = "winnow-escapes"
 """Name of the error handler for characters that standard output cannot encode."""
 
 
-def escape_what_is_lacking() -> None:
-    """Make standard output escape characters that its encoding lacks, as in JSON; report it once.
+def escape_unencodable() -> None:
+    r"""Make standard output write characters that its encoding lacks as \uXXXX; report it once.
 
-    A handler set by the user, such as by PYTHONIOENCODING=ascii:replace, is kept.
+    An error handler that the user has set, such as by PYTHONIOENCODING=ascii:replace, is kept.
     """
     if not isinstance(sys.stdout, io.TextIOWrapper) or sys.stdout.errors != "strict":
         return
@@ -93,17 +93,17 @@ def escape_what_is_lacking() -> None:
 
 @dataclass
 class Escapes:
-    r"""Write characters that an encoding lacks as \uXXXX, so that JSON stays JSON with the same texts."""
+    r"""Encoding error handler that writes \uXXXX, so that JSON stays valid and keeps its content."""
 
     encoding: str
-    is_told: bool = False
+    has_warned: bool = False
 
     def __call__(self, error: UnicodeError) -> tuple[str, int]:
-        """The escapes of the unencodable characters, and the position at which to continue."""
+        """Escapes for the unencodable characters, and the position at which to continue."""
         if not isinstance(error, UnicodeEncodeError):
             raise error
-        if not self.is_told:
-            self.is_told = True
+        if not self.has_warned:
+            self.has_warned = True
             tell(
                 f"standard output is {self.encoding}, so other characters are written as \\uXXXX; set "
                 "PYTHONIOENCODING=utf-8 to write them"
@@ -113,7 +113,7 @@ class Escapes:
 
 
 def _require_folder() -> None:
-    """Refuse to run in a removed working folder."""
+    """Exit with a message if the working folder was removed."""
     try:
         Path.cwd()
     except FileNotFoundError:

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browser_pages import DRAWN, let_axe_in, violations
 from tests.campaigns import winnow
 from tests.flows.dashboard_servers import chromium, serving
+from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.html.page import write_report
-from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.records.campaigns import get_campaign
 from winnow.tasks.campaign.look import Look

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from winnow.flows.api.results import Campaign
 from winnow.flows.api.run import run
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.default_database import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.flows.api.call_checks import require_url
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.summary import status_of, summary_lines
 from winnow.storage.engine.database import shown_url
 from winnow.storage.objectives import traits_of

@@ -1,4 +1,4 @@
-"""The commands of `winnow`. A command's module is imported when the command is used."""
+"""The commands of `winnow`; a command's module is imported when the command is used."""
 
 import re
 from collections.abc import Iterator, MutableMapping, Sequence
@@ -45,11 +45,11 @@ COMMANDS = {
     "db": "databases:app",
     "demo": "start.demo:demo",
 }
-"""Module and function, or group, of each command, in help order."""
+"""Each command's module and function (or Typer group), in the order of the help."""
 
 
 class _Commands(MutableMapping[str, "Command"]):
-    """The commands by name, each created when it is looked up."""
+    """Mapping from a command's name to the command, which is created at the first look-up."""
 
     def __init__(self) -> None:
         self._made: dict[str, Command] = {}
@@ -95,10 +95,10 @@ class _Group(TyperGroup):
 
 
 class _LazyGroup(_Group):
-    """A group that imports a command's module when the command is used, or all of them for the help."""
+    """A command group that imports a command's module on use, and all modules for the help."""
 
     def __init__(self, **attributes: object) -> None:
-        super().__init__(**attributes)  # type: ignore[arg-type]  # Typer's own, which are handed on
+        super().__init__(**attributes)  # type: ignore[arg-type]  # Typer's attributes, passed on
         self.commands = _Commands()
 
     def list_commands(self, ctx: object) -> list[str]:
@@ -113,11 +113,11 @@ _DEMANDS = (
     (re.compile(r"Input should be less than or equal to (\S+).*"), r"must be at most \1"),
     (re.compile(r"(?:Value error, )?'.*' is not one of (.*?)\.?$"), r"must be one of \1"),
 )
-"""Typer's messages about a value, and the words for them."""
+"""Patterns of Typer's messages about a value, and their replacements."""
 
 
 class _Command(TyperCommand):
-    """A command whose errors name the argument or option, what is wrong with it, and what to write."""
+    """A command whose errors name the argument or option, the mistake, and a correct form."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """See `TyperCommand`."""
@@ -162,7 +162,7 @@ def _misplaced(said: str, ctx: "Context") -> str | None:
 
 
 def _sentence(error: typer.BadParameter, param: "Parameter", ctx: "Context", args: list[str]) -> str:
-    """The sentence for a missing or wrong argument or option; Typer's own shows no correct form."""
+    """Message about a missing or wrong argument or option, with a correct form, which Typer's lacks."""
     option = next((each for each in param.opts if each.startswith("--")), None)
     metavar = getattr(param, "metavar", None) or str(param.name).upper()
     if error.format_message().startswith("Missing "):
@@ -171,12 +171,12 @@ def _sentence(error: typer.BadParameter, param: "Parameter", ctx: "Context", arg
             return f"{metavar} is missing: write {command} {metavar} ({command} -h explains it)"
         help_ = (getattr(param, "help", None) or "").partition(". ")[0].rstrip(".")
         return f"{option} is missing; add {option} {metavar}" + (f" ({help_})" if help_ else "")
-    said = error.message
+    message = error.message
     for theirs, ours in _DEMANDS:
-        said = theirs.sub(ours, said)
+        message = theirs.sub(ours, message)
     value = next((b for a, b in pairwise(args) if a in param.opts), None)
     such = f", such as {param.default}" if isinstance(param.default, int) else ""
-    return f"{option or metavar}{'' if value is None else f' {value}'}: {said}{such}"
+    return f"{option or metavar}{'' if value is None else f' {value}'}: {message}{such}"
 
 
 def _command(name: str, address: str) -> "Command":
@@ -193,12 +193,12 @@ def _command(name: str, address: str) -> "Command":
 
 
 def _help(function: object) -> str:
-    # A terminal breaks the lines of a paragraph, which otherwise would end where those of the source do.
+    # Join the lines of each paragraph, so that the terminal breaks them at its own width.
     paragraphs = cleandoc(function.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-def _tell_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         import winnow
 
@@ -210,9 +210,9 @@ app = typer.Typer(
     name="winnow",
     cls=_LazyGroup,
     help="Find the best of many language-model candidates with as few generations as possible.",
-    epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 undecided or waiting for people, "
-    "4 (gate) worse than the baseline, "
-    "130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP.",
+    epilog="Exit codes: 0 decided, 1 error, 2 wrong usage or invalid file, 3 undecided or waiting for "
+    "people, 4 a candidate is worse than the baseline (gate), 130 interrupted, 143 ended by SIGTERM, "
+    "129 ended by SIGHUP.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -224,7 +224,7 @@ def main(
     *,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Find the best of many language-model candidates with as few generations as possible."""

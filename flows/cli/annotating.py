@@ -1,4 +1,4 @@
-"""`winnow label` with a human judge: one task after another in a terminal, or a file of them."""
+"""`winnow label` with a human judge: ask for judgments in the terminal, or read them from a file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,15 +29,15 @@ SKIP, BACK, QUIT = "s", "b", "q"
 def annotate(
     database: Database, campaign: CampaignRecord, file: Path | None, annotator: str | None, *, correct: bool
 ) -> None:
-    """Store the judgments of a file, or ask for them one by one.
+    """Store the judgments of a file, or ask for judgments one by one.
 
     Raises:
-        WinnowError: If a row of the file is invalid, or the annotator is unknown.
+        WinnowError: If a row of the file is invalid, or the annotator's name is missing or invalid.
     """
     if file is None:
         who = login() if annotator is None else annotator
         require_name(who)
-        _Asking(database=database, campaign=campaign, annotator=who).ask_all()
+        _Session(database=database, campaign=campaign, annotator=who).ask_all()
         return
     taken = store_judgments(database, campaign, file, annotator, correct=correct)
     changed = f", {taken.changed} changed" if taken.changed else ""
@@ -48,14 +48,14 @@ def annotate(
 
 
 def wanted_of(database: Database, campaign: CampaignRecord) -> int:
-    """The number of judgments that the campaign waits for."""
+    """Number of judgments that the campaign waits for."""
     with database.reading() as session:
         return annotations.lacking(session, campaign.id)
 
 
 @dataclass(slots=True, kw_only=True)
-class _Asking:
-    """One annotator at a terminal."""
+class _Session:
+    """A labelling session of one annotator at a terminal."""
 
     database: Database
     campaign: CampaignRecord
@@ -63,16 +63,16 @@ class _Asking:
     passed: list[str] = field(default_factory=list)
     """Keys of the skipped questions."""
     answered: list[str] = field(default_factory=list)
-    """Keys of the questions answered here, to which the annotator can go back, in order."""
+    """Keys of the questions answered in this session, oldest first; the annotator can go back to them."""
 
     def ask_all(self) -> None:
-        """Show one question after the other until none is left, the annotator quits or the input ends."""
+        """Ask questions until none is left, the annotator quits, or the input ends."""
         try:
-            self._ask_on()
+            self._ask_questions()
         finally:
             release(self.database, self.campaign, self.annotator)
 
-    def _ask_on(self) -> None:
+    def _ask_questions(self) -> None:
         question = self._next()
         while question is not None:
             for line in question_lines(question):
@@ -93,7 +93,7 @@ class _Asking:
             )
 
     def _after(self, question: Question, said: str) -> Question | None:
-        """The question after an input: the same again for an invalid key; None at the end."""
+        """Process an input; return the next question, the same one for an invalid key, or None at the end."""
         if said == SKIP:
             if question.said is None:
                 self.passed.append(question.key)
@@ -121,11 +121,11 @@ class _Asking:
         return self._next()
 
     def _next(self) -> Question | None:
-        """The next question, skipped ones last; None if no question is left."""
+        """The next question, with skipped questions last; None if no question is left."""
         found = next_question(self.database, self.campaign, self.annotator, self.passed)
         if found is None and self.passed:
             self.passed.clear()
-            print("\nnothing else is left; skipped items follow again, q ends")
+            print("\nno other items are left; skipped items are shown again, q quits")
             found = next_question(self.database, self.campaign, self.annotator)
         return found
 
@@ -137,7 +137,7 @@ class _Asking:
 
 
 def question_lines(question: Question) -> list[str]:
-    """The lines of a question in a terminal, with outputs escaped."""
+    """Lines of a question for the terminal; control characters of outputs are replaced."""
     shown = question.shown
     lines = ["", f"[{question.left} left] example {printable(shown.example)}", *_passage("", shown.question)]
     if shown.targets:
@@ -152,13 +152,13 @@ def question_lines(question: Question) -> list[str]:
 
 
 def keyed(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
-    """Each choice with its key: numbers from 1, and u for "unclear"."""
+    """Each choice with its key: 1, 2 and so on, and u for the last choice, "unclear"."""
     *named, unclear = choices
     return [*((str(number), each) for number, each in enumerate(named, 1)), ("u", unclear)]
 
 
 def chosen(choices: Sequence[Choice], said: str) -> Choice | None:
-    """The choice for a key or name; None if invalid."""
+    """The choice with this key or lower-case name; None if there is no such choice."""
     names: list[tuple[str, Choice]] = [*keyed(choices), *((each.name.lower(), each) for each in choices)]
     return next((choice for name, choice in names if name == said), None)
 

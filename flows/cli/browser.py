@@ -12,8 +12,8 @@ from winnow.tasks.processes.child_process import start_process
 def open_in_browser(address: str) -> None:
     """Open a page in the browser; do nothing if the machine has no display.
 
-    Over ssh and in containers the opener would try one browser after the other, and print that each is
-    missing, right below the answer.
+    Over ssh and in containers, xdg-open would try several browsers, and print below the answer that each is
+    missing.
 
     Args:
         address: A URL, or the path of a file.
@@ -21,5 +21,5 @@ def open_in_browser(address: str) -> None:
     if not sys.platform.startswith("linux"):
         typer.launch(address)
     elif os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        with suppress(OSError):  # the address was printed
+        with suppress(OSError):  # the user can open the printed address
             start_process(["xdg-open", address])

@@ -1,4 +1,4 @@
-"""validate, run, resume: the commands that need a campaign's files."""
+"""validate, run, resume: check a campaign's file, and run or resume a campaign."""
 
 import sys
 from typing import Annotated
@@ -28,9 +28,8 @@ Exhaustive = Annotated[
     bool,
     typer.Option(
         "--exhaustive",
-        help="Score every candidate on every example, as campaign NAME-exhaustive, which reuses all "
-        "outputs of NAME; `winnow simulate campaign:NAME-exhaustive` compares selectors on its full "
-        "table.",
+        help="Score every candidate on every example, as a campaign NAME-exhaustive that reuses all outputs "
+        "of NAME. To compare selectors on its full table: winnow simulate campaign:NAME-exhaustive.",
     ),
 ]
 
@@ -38,10 +37,11 @@ Exhaustive = Annotated[
 def validate(
     spec: SpecPath, set_: Overrides = None, storage: SpecStorage = None, trust: TrustOption = False
 ) -> None:
-    """Check a campaign's file and all it refers to; write and send nothing, run no third-party code.
+    """Check a campaign's file and everything it refers to, without running third-party code.
 
-    The permissions that a run needs are listed. With --trust they are given from then on: the file's code is
-    run, and a missing dataset is downloaded.
+    Nothing is written, and no request is sent. The permissions that a run needs are listed. With --trust,
+    these permissions are granted and stored; the check then runs the file's code and downloads a missing
+    dataset.
     """
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.reports.summary import hanging
@@ -66,7 +66,7 @@ def run(
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Run a campaign; one that began before continues where it stopped."""
+    """Run a campaign; a campaign that has begun continues where it stopped."""
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_campaign_file
@@ -93,14 +93,15 @@ def resume(
     name: OneCampaign = None,
     all_: Annotated[
         bool,
-        typer.Option("--all", help="Resume every unfinished campaign that no process runs."),
+        typer.Option("--all", help="Resume all unfinished campaigns that no process runs."),
     ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change a setting that can change later, such as stopping.budget, execution or tags.",
+            help="Change a setting that may change later, such as stopping.budget, execution or tags; "
+            "repeatable.",
         ),
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
@@ -109,15 +110,14 @@ def resume(
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Resume a stored campaign, or all unfinished ones; their files are not needed.
+    """Resume a stored campaign, or all unfinished campaigns; the campaign's file is not needed.
 
-    A campaign that has spent its budget continues with a larger one: winnow resume NAME --set
-    stopping.budget=MORE
+    To continue after the budget is spent, increase it: winnow resume NAME --set stopping.budget=MORE
     """
     if (name is not None) == all_:
         raise SpecError("name a campaign to resume, or give --all")
     if set_ and name is None:
-        raise SpecError("--set changes one campaign: name it instead of giving --all")
+        raise SpecError("--set changes one campaign: name it instead of --all")
 
     from winnow.flows.run.launch import change_stored_campaign, run_stored_campaign, run_unfinished_campaigns
     from winnow.flows.run.trust_prompt import Trust

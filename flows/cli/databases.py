@@ -1,4 +1,4 @@
-"""db: upgrade, check, move and prune a results database, and show its content."""
+"""db: upgrade, check, copy and prune a results database, and count its content."""
 
 import datetime as dt
 import re
@@ -28,7 +28,7 @@ UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 @app.command()
 def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
-    """Create the tables, or bring an older database to this release's schema."""
+    """Create the tables, or upgrade an older database to this release's schema."""
     from winnow.storage.admin.schema import upgrade as upgrade_schema
     from winnow.storage.engine.database import open_database
 
@@ -38,19 +38,19 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
     if before == after:
         print(f"{shown} is at revision {after}, the newest")
     else:
-        print(f"{shown} was brought from {before or 'no tables'} to revision {after}")
+        print(f"{shown} was upgraded from {before or 'no tables'} to revision {after}")
 
 
 @app.command()
 def check(storage: Storage = DEFAULT_STORAGE) -> None:
     """Check a database: its file, its references, every comparison's outputs, every decision.
 
-    The prompts of each comparison are rendered again from its candidates and its example, and those of each
-    judge call from the answers shown to the judge; both are compared with the stored outputs. The last
-    decision of each campaign is computed again from its stored outcomes, if this Winnow's selectors use the
-    same rules. The exit code is 1 if something is wrong, or could not be checked.
+    The prompts of each comparison are rendered again from its candidates and its example, and the prompts of
+    each judge call from the answers shown to the judge. Both are compared with the stored outputs. The last
+    decision of each campaign is computed again from its stored outcomes, if this release's selectors use the
+    same rules. The exit code is 1 if something is wrong or could not be checked.
     """
-    from winnow.flows.reports.open_readonly import reading
+    from winnow.flows.reports.default_database import reading
     from winnow.storage.admin.check import problems, unreadable
     from winnow.storage.admin.integrity import uncovered_rounds, unreadable_values
     from winnow.storage.engine.database import shown_url
@@ -90,7 +90,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     for line in unchecked.lines():
         print(printable(line))
     if values:
-        print("nothing else is checked until these values can be read")
+        print("nothing else was checked, because these values cannot be read")
     if uncovered:
         print(f"not covered: {count_of(uncovered, 'round')} that an older Winnow stored without digests")
     if without_count:
@@ -99,23 +99,23 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
             "that an older Winnow stored without a count of them"
         )
     for line in older:
-        print(printable(f"not covered, as an older Winnow began it: {line}"))
+        print(printable(f"not covered, because an older Winnow began it: {line}"))
     if wrong:
         were = "was" if wrong == 1 else "were"
         print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found{COUNTED}")
     elif unchecked.count:
-        print(f"nothing wrong was found in {shown_url(storage)}, but it was not checked as a whole{COUNTED}")
+        print(f"no problem was found in {shown_url(storage)}, but parts of it could not be checked{COUNTED}")
     if wrong or unchecked.count:
         raise typer.Exit(1)
     print(f"{shown_url(storage)} is sound")
 
 
 COUNTED = " (rounds and positions are counted from 1, and from 0 in views such as v_comparisons)"
-"""Appended to check results with rounds and positions, for users who look up these rows in SQL."""
+"""Appended to results of a check, for users who look up the rounds and positions in SQL."""
 
 
 class Unchecked:
-    """Counts what could not be checked, with a reason per campaign for its comparisons, and per decision."""
+    """Counts comparisons and decisions that could not be checked, and collects the reasons."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -125,7 +125,7 @@ class Unchecked:
         self._last: tuple[str, int, int] | None = None
 
     def add(self, finding: "Finding") -> None:
-        """Count the comparison of a finding, once."""
+        """Count the comparison of a finding; several findings in a row count once."""
         place = (finding.campaign, finding.round_number, finding.position)
         if place == self._last:
             return
@@ -150,7 +150,7 @@ class Unchecked:
 @app.command()
 def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """Count the rows and bytes of each table, in total and per comparison."""
-    from winnow.flows.reports.open_readonly import reading
+    from winnow.flows.reports.default_database import reading
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.rows.writer import print_rows
     from winnow.storage.admin.maintenance import size_in_bytes, table_sizes
@@ -166,7 +166,7 @@ def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
         return
     print_rows(rows, "table")
     each = f", {size / comparisons:,.0f} bytes per comparison" if comparisons else ""
-    print(f"{size / 2**20:.1f} MiB in all{each}")
+    print(f"{size / 2**20:.1f} MiB in total{each}")
 
 
 @app.command()
@@ -195,26 +195,26 @@ def copy(
 def index(storage: Storage = DEFAULT_STORAGE) -> None:
     """Index prompts, outputs and keys of examples, so that winnow view finds words among millions fast.
 
-    Rounds do not update the index, so they do not become slower: run the command again to add new rows. Rows
-    that are not in the index are found as well, only slower. The command can be interrupted at any time, and
-    continues from there when it is run again.
+    Rounds do not update the index, so that they do not become slower. To add new rows, run the command again.
+    Rows that are not in the index are also found, but more slowly. If the command is interrupted, it
+    continues from there at the next call.
     """
     from winnow.storage.admin.schema import existing
     from winnow.storage.records.text_index import build
 
     with existing(storage) as database:
         count = build(database, lambda done, of: print(f"  {done:>12,} of {of:,} comparisons", flush=True))
-        print(f"{database.url}: the texts of the first {count:,} comparisons are indexed")
+        print(f"{database.url}: the first {count:,} comparisons are indexed")
 
 
 @app.command()
 def allow(
     database: Annotated[str, typer.Argument(metavar="URL", help="URL of a SQLite file, sqlite:///FILE.")],
 ) -> None:
-    """Allow writing to a SQLite file that is refused because it may have other names or writers.
+    """Allow writing to a SQLite file that Winnow refuses because it may have other names or writers.
 
-    Winnow refuses a file on a file system that other machines may use, and a file with a second name: rows
-    can be lost there while two processes use it, and no lock prevents that. Reading and copying are always
+    Winnow refuses a file on a file system that other machines may use, and a file with a second name. If two
+    processes use such a file, rows can be lost, and no lock prevents that. Reading and copying are always
     allowed.
     """
     from sqlalchemy.engine import make_url
@@ -228,16 +228,16 @@ def allow(
     except ArgumentError:
         path = None
     if not path:
-        raise SpecError(f"{database!r} names no SQLite file; give its URL, sqlite:///FILE")
+        raise SpecError(f"{database!r} is not the URL of a SQLite file; give sqlite:///FILE")
     kept = allow_writing(path)
     print(
-        f"{database} can be written to from now on, also if other users can write to it (recorded in {kept})"
+        f"{database} can be written to from now on, even if other users can write to it (recorded in {kept})"
     )
 
 
 @app.command()
 def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
-    """Release the space of deleted rows; no other process may use the database meanwhile."""
+    """Release the space of deleted rows; no other process may use the database at the same time."""
     from winnow.storage.admin.maintenance import vacuum as vacuum_database
     from winnow.storage.admin.schema import existing
 
@@ -248,20 +248,22 @@ def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
 
 @app.command()
 def prune(
-    older_than: Annotated[str, typer.Option(metavar="AGE", help="Such as 30d, 12h or 8w.")],
-    campaign: Annotated[str | None, typer.Option(metavar="NAME", help="Only this campaign.")] = None,
+    older_than: Annotated[
+        str, typer.Option(metavar="AGE", help="Minimum time without activity, such as 30d, 12h or 8w.")
+    ],
+    campaign: Annotated[str | None, typer.Option(metavar="NAME", help="Delete only this campaign.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Delete campaigns without activity for a long time; outputs used by others stay.
+    """Delete campaigns without recent activity; outputs that other campaigns use stay.
 
-    These are the outputs that comparisons of other campaigns refer to, and those that a round of another
-    campaign uses, finished or not, even while that campaign is running. A running campaign is not deleted:
-    the command ends with an error that names its holder. A campaign is not deleted either while another,
-    unfinished one uses it as history. Other campaigns may run meanwhile.
+    An output stays if a comparison of another campaign refers to it, or if a round of another campaign uses
+    it, finished or not. If a campaign to delete is running, the command ends with an error that names the
+    process. A campaign is kept while an unfinished campaign uses it as history. Other campaigns may run at
+    the same time.
 
-    Data and labels stay, and so do the deleted campaign's question and the examples it saw: the answers of
-    other campaigns still name it if it matters for them.
+    Datasets and labels stay. The deleted campaign's question and its examples are also kept, so that answers
+    of other campaigns can still name it if it matters for them.
     """
     from winnow.storage.admin import prune as pruning
     from winnow.storage.admin.schema import existing
@@ -285,15 +287,16 @@ def prune(
             print(f"{name}: kept, because {by} has not ended and uses it as history")
         if not found:
             if not needed:
-                who = "no campaign has" if campaign is None else f"{campaign} has not"
-                print(f"nothing to delete: {who} been idle since {before:%Y-%m-%d %H:%M} UTC")
+                which = "no campaign has" if campaign is None else f"{campaign} has not"
+                print(f"nothing to delete: {which} been idle since {before:%Y-%m-%d %H:%M} UTC")
             return
         for each in found:
-            people = f", {count_of(each.judgments, 'judgment')} of people" if each.judgments else ""
+            people = f", {count_of(each.judgments, 'human judgment')}" if each.judgments else ""
             print(
                 f"{each.name}: idle since {each.last_active:%Y-%m-%d %H:%M} UTC; "
                 f"deletes {count_of(each.comparisons, 'comparison')}{people} and "
-                f"{count_of(each.generations, 'text')}, keeps {count_of(each.kept, 'text')} that others use"
+                f"{count_of(each.generations, 'output')}, keeps {count_of(each.kept, 'output')} that other "
+                "campaigns use"
             )
         if not yes and not typer.confirm("Delete these campaigns permanently?"):
             print("nothing was deleted")
@@ -301,23 +304,26 @@ def prune(
         for each in found:
             watch(database, each.id, now=now())
         with database.writing() as session:
-            # Looked up anew under the write lock: one of them may have been resumed while we asked.
+            # Looked up again under the write lock: a campaign may have been resumed during the question.
             idle = {each.id for each in pruning.prunable(session, before=before, name=campaign)}
             chosen = [each for each in found if each.id in idle]
             pruning.prune(session, chosen, is_gone=is_gone, seen_by=seen_by)
-    gives = f"winnow db vacuum {storage_option(storage)} gives the room back"
-    print(f"deleted {len(chosen)} of {count_of(len(found), 'campaign')}; {gives}")
+    vacuum_command = f"winnow db vacuum {storage_option(storage)}"
+    print(
+        f"deleted {len(chosen)} of {count_of(len(found), 'campaign')}; to release the space, run: "
+        f"{vacuum_command}"
+    )
 
 
-def age(said: str) -> dt.timedelta:
-    """Parse a duration given by a user.
+def age(text: str) -> dt.timedelta:
+    """Parse a duration such as "30d", "12h" or "8w".
 
     Raises:
-        SpecError: If the text is not a number and a unit.
+        SpecError: If the text is not a number of at most five digits and a unit.
     """
-    found = re.fullmatch(r"(\d{1,5})([hdw])", said.strip())
+    found = re.fullmatch(r"(\d{1,5})([hdw])", text.strip())
     if found is None:
         raise SpecError(
-            f"--older-than {said!r} is not an age: give hours, days or weeks, such as 12h, 30d or 8w"
+            f"--older-than {text!r} is not an age: give hours, days or weeks, such as 12h, 30d or 8w"
         )
     return dt.timedelta(**{UNITS[found[2]]: int(found[1])})

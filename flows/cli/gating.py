@@ -1,4 +1,4 @@
-"""gate: compare candidates with a baseline, for scripts that act on the exit code."""
+"""gate: compare candidates with a baseline, for pipelines that act on the exit code."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,7 @@ def gate(
         str | None,
         typer.Option(
             metavar="CANDIDATE",
-            help="Candidate to compare the others with; required unless the file's selector is gate.",
+            help="Candidate that the others are compared with; required unless the file's selector is gate.",
         ),
     ] = None,
     set_: Overrides = None,
@@ -46,12 +46,12 @@ def gate(
 ) -> None:
     """Run a campaign until each candidate is shown to be no worse than a baseline, or to be worse.
 
-    A campaign that began before continues where it stopped. Worse means by more than stopping.epsilon; the
-    probability that anything shown is wrong is at most stopping.delta.
+    A campaign that has begun continues where it stopped. A candidate counts as worse if its mean is lower by
+    more than stopping.epsilon. The probability that any of these results is wrong is at most stopping.delta.
 
-    Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
-    neither: something is open, or a candidate was dropped, or all were, or every score is 0. 1 and 2 are
-    errors, after which the command may be run again.
+    Exit codes: 0 all other candidates are shown to be no worse. 4 at least one candidate is shown to be
+    worse. 3 neither: a candidate is undecided, one or all were dropped, or every score is 0. 1 and 2 are
+    errors; fix the cause and run the command again.
     """
     from winnow.flows.api.gates import GateFiles, run_gate
     from winnow.flows.run.launch import run_stored_campaign

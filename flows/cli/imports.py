@@ -1,4 +1,4 @@
-"""import: finished runs of other tools as campaigns."""
+"""import: store finished runs of other tools as campaigns."""
 
 import json
 from math import isfinite
@@ -30,14 +30,14 @@ def scores(
         list[str],
         typer.Argument(
             metavar="[NAME=]FILE...",
-            help="Samples of lm-eval, logs of Inspect (.eval, .json), results of promptfoo, exports of "
-            "Langfuse, or tables (.csv, .jsonl, .parquet). NAME= names the candidate of a file.",
+            help="Files to read: samples of lm-eval, logs of Inspect (.eval, .json), results of promptfoo, "
+            "exports of Langfuse, or tables (.csv, .jsonl, .parquet). NAME= names a file's candidate.",
         ),
     ],
-    name: Annotated[str, typer.Option(help="Name of the campaign, and of the two files that are written.")],
-    metric: Annotated[str | None, typer.Option(help="Score to read, if a file has several.")] = None,
+    name: Annotated[str, typer.Option(help="Name of the campaign, and of the two files to write.")],
+    metric: Annotated[str | None, typer.Option(help="Metric to read, if a file has several scores.")] = None,
     filter_: Annotated[
-        str | None, typer.Option("--filter", help="Filter of lm-eval to read, if there are several.")
+        str | None, typer.Option("--filter", help="Filter of lm-eval to read, if a file has several.")
     ] = None,
     candidate: Annotated[
         str | None, typer.Option(metavar="FIELD", help="Column or field that names the candidate.")
@@ -48,23 +48,24 @@ def scores(
     range_: Annotated[
         str,
         typer.Option(
-            "--range", metavar="LOW,HIGH", help="Lowest and highest score that there can be; becomes 0 to 1."
+            "--range", metavar="LOW,HIGH", help="Lowest and highest possible score; scaled to 0 and 1."
         ),
     ] = "0,1",
     format_: Annotated[
         str | None,
         typer.Option(
-            "--format", help="One of lm-eval, inspect, promptfoo, langfuse, table; by default by the content."
+            "--format",
+            help="Format: lm-eval, inspect, promptfoo, langfuse or table. Default: recognised by content.",
         ),
     ] = None,
     storage: SpecStorage = None,
     verbose: Verbose = False,
 ) -> None:
-    """Store outputs and scores of a finished run as a campaign, and say which candidate is best.
+    """Store outputs and scores of a finished run as a campaign, and print which candidate is best.
 
-    NAME.jsonl gets an example a line, with the outputs and scores of all candidates, and NAME.yaml the
-    campaign, which other commands take: winnow gate NAME.yaml --baseline CANDIDATE --fork NEW_NAME. Nothing
-    is generated and nothing judged.
+    Two files are written: NAME.jsonl has one example per line, with the outputs and scores of all candidates;
+    NAME.yaml is the campaign's file, for other commands, such as winnow gate NAME.yaml --baseline CANDIDATE
+    --fork NEW_NAME. No output is generated or judged.
     """
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.tasks.finished_runs.gather import read_run
@@ -93,9 +94,9 @@ def _range(given: str) -> tuple[float, float]:
     except ValueError:
         raise SpecError(f"--range {given}: write two numbers, such as --range 1,5") from None
     if not low < high:
-        raise SpecError(f"--range {given}: the lowest score comes first, such as --range 1,5")
+        raise SpecError(f"--range {given}: write the lowest score first, such as --range 1,5")
     if not isfinite(high - low):
-        raise SpecError(f"--range {given}: name the lowest and the highest score, such as --range 1,5")
+        raise SpecError(f"--range {given}: write two finite numbers, such as --range 1,5")
     return low, high
 
 
@@ -117,7 +118,7 @@ def _summary(run: "FinishedRun") -> str:
     repeated = sum(len(cell.scores) > 1 for cell in run.cells.values())
     text = f"read {len(run.candidates)} candidates on {len(run.examples):,} examples: {scored:,} scores"
     if repeated:
-        text += f", {repeated:,} of them means of repetitions"
+        text += f", {repeated:,} of them means of repeated scores"
     if missing := len(run.candidates) * len(run.examples) - scored:
         text += f"; {missing:,} are missing"
-    return "\n".join([text, *(f"{name} is the candidate {each!r}" for each, name in run.renamed.items())])
+    return "\n".join([text, *(f"{name} stands for candidate {each!r}" for each, name in run.renamed.items())])

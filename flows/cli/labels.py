@@ -1,4 +1,4 @@
-"""label: human labels or judgments, from a file or typed in."""
+"""label: store human labels or judgments, from a file or typed in the terminal."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,8 +20,8 @@ def label(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="Labels as .jsonl or .csv with the columns id and target, and skip: true if no human can "
-            "answer; for a human judge, id and verdict. Default: label in the terminal.",
+            help="Labels as .jsonl or .csv with the columns id and target, and skip (true if no human can "
+            "answer the example); for a human judge, id and verdict. Default: ask in the terminal.",
         ),
     ] = None,
     skip: Annotated[
@@ -29,31 +29,31 @@ def label(
         typer.Option(
             "--skip",
             metavar="KEY",
-            help="Mark an example that no human can answer; its loss counts as 1. Repeatable.",
+            help="Id of an example that no human can answer; its loss counts as 1. Repeatable.",
         ),
     ] = None,
     correct: Annotated[
-        bool, typer.Option("--correct", help="Replace labels that are not used yet by those of the file.")
+        bool, typer.Option("--correct", help="Replace stored labels that are not used yet by the file's.")
     ] = False,
     annotator: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Name of the annotator; by default your login.")
+        str | None, typer.Option("--as", metavar="NAME", help="Name of the annotator; default: your login.")
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Give a campaign the human labels or judgments it waits for.
+    """Give a campaign the human labels or judgments that it waits for.
 
-    For a campaign with a human judge, you rate outputs or prefer one of two, one task at a time, without
-    seeing which candidate they are from; each answer is stored immediately. `winnow query NAME labels
-    --format csv --output FILE` writes the tasks for annotators who work elsewhere: they fill in the column
-    verdict, and optionally annotator.
+    Campaigns with a human judge: you rate outputs, or prefer one of two, one task at a time, without seeing
+    which candidate they are from. Each answer is stored immediately. To let annotators work elsewhere, run
+    `winnow query NAME labels --format csv --output FILE`: they fill in the column verdict, and optionally
+    annotator.
 
-    For a campaign that certifies with labels: a row without a target is skipped, so `winnow query NAME labels
-    --format csv --output FILE` writes a file to fill in. Labels are shared by all campaigns on the same
-    dataset. A label that differs from an earlier one is refused without --correct, and a label that was used
-    cannot change; then nothing of the file is stored.
+    Campaigns that certify with labels: run `winnow query NAME labels --format csv --output FILE` to get a
+    file to fill in; rows without a target are skipped. Labels are shared by all campaigns on the same
+    dataset. A label that differs from a stored one is refused without --correct, and a label that was used
+    cannot change. If a label is refused, nothing of the file is stored.
 
-    An example that no human can answer would block the campaign: mark it with --skip KEY, or in a column skip
-    of the file. Every answer to it then counts as wrong, which keeps every certificate valid.
+    An example that no human can answer blocks the campaign: mark it with --skip KEY, or in a column skip of
+    the file. Every answer to it then counts as wrong, which keeps every certificate valid.
     """
     from winnow.flows.api.labels import refuse_skip
     from winnow.flows.cli.annotating import annotate, wanted_of
@@ -66,7 +66,7 @@ def label(
     from winnow.tasks.spec.judge_tree import is_human
 
     if correct and file is None and not skip:
-        raise SpecError("--correct applies to a file of labels; give FILE with it")
+        raise SpecError("--correct needs labels to store: add FILE or --skip KEY, or remove --correct")
     with existing(storage) as database:
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)
@@ -96,12 +96,12 @@ def _store(
     *,
     correct: bool,
 ) -> None:
-    """Store the labels of a file and the unanswerable examples, all or none."""
+    """Store the labels of a file and the unanswerable examples; if one is refused, store none."""
     from winnow.flows.api.labels import store_labels
 
-    told = [*([] if file is None else [str(file)]), *(["--skip"] if skip else [])]
+    sources = [*([] if file is None else [str(file)]), *(["--skip"] if skip else [])]
     found = store_labels(database, campaign, file, skip, annotator, correct=correct)
-    _print(found, " and ".join(told))
+    _print(found, " and ".join(sources))
 
 
 def _print(labelled: "Labelled", source: str) -> None:
@@ -126,7 +126,7 @@ def _print(labelled: "Labelled", source: str) -> None:
 def _print_next(
     database: "Database", campaign: "CampaignRecord", wanted: int, storage: str, what: str
 ) -> None:
-    """Print what the campaign waits for, or the command that continues with it."""
+    """Print what the campaign waits for; if it waits for nothing, the command that resumes it."""
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
@@ -151,7 +151,7 @@ def _print_next(
 
 
 def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage: str) -> None:
-    """Ask for one label after the other, and store each immediately; the end of input ends it."""
+    """Ask for labels one by one until the end of the input, and store each immediately."""
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import datasets as dataset_records
     from winnow.tasks.errors import WinnowError
@@ -168,8 +168,8 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage:
     if wanted:
         print(
             f"{count_of(len(wanted), 'label')} {'is' if len(wanted) == 1 else 'are'} wanted; an empty line "
-            f"postpones an example, Ctrl-D ends; if no human can answer one: winnow label {campaign.name} "
-            f"--skip KEY {storage_option(storage)}"
+            f"postpones an example, Ctrl-D ends; if no human can answer an example, run: winnow label "
+            f"{campaign.name} --skip KEY {storage_option(storage)}"
         )
     for number, key in enumerate(wanted, 1):
         print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")
@@ -182,5 +182,5 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage:
             continue
         try:
             store_labels(database, campaign, [(source, key, (answer,))], source)
-        except WinnowError as error:  # somebody else has labelled it meanwhile
+        except WinnowError as error:  # another annotator has labelled the example meanwhile
             print(error)

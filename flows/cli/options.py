@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.flows.reports.open_readonly import to_read
+from winnow.flows.reports.default_database import to_read
 from winnow.flows.run.log_format import LogFormat, LogLevel
 from winnow.storage.objectives import OBJECTIVES
 from winnow.storage.text import url_in_home
@@ -15,11 +15,11 @@ from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE as DEFAULT_STORAGE
 
 
 def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of campaigns with this prefix in the command's database.
+    """Shell completion: names of the database's campaigns that begin with `incomplete`.
 
-    Empty if the database cannot be read: the command itself reports the error.
+    The list is empty if the database cannot be read; the command itself reports that error.
     """
-    from winnow.flows.reports.open_readonly import last_used, reading
+    from winnow.flows.reports.default_database import last_used, reading
     from winnow.storage.errors import StorageError
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import WinnowError
@@ -34,7 +34,7 @@ def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _database_to_read(context: typer.Context, storage: str) -> str:
-    """The database to read, without messages during shell completion."""
+    """URL of the database to read; during shell completion without messages."""
     return storage if context.resilient_parsing else to_read(url_in_home(storage))
 
 
@@ -57,7 +57,8 @@ ReadStorage = Annotated[
     typer.Option(
         "--storage",
         envvar="WINNOW_STORAGE",
-        help="URL of the results database; if it does not exist, the last one used in this folder.",
+        help="URL of the results database. If the default one does not exist, the last one used in this "
+        "folder is read.",
         show_default=True,
         callback=_database_to_read,
     ),
@@ -73,9 +74,9 @@ SpecStorage = Annotated[
 ]
 Fork = Annotated[
     str | None,
-    typer.Option(metavar="NEW_NAME", help="Run under another name; stored outputs are reused."),
+    typer.Option(metavar="NEW_NAME", help="Run as a new campaign of this name; stored outputs are reused."),
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Number of processes; default: one per core.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 CampaignName = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of a campaign.", autocompletion=campaign_names)
@@ -100,7 +101,7 @@ TrustOption = Annotated[
 Verbose = Annotated[
     bool,
     typer.Option(
-        "--verbose", "-v", help="Show every line of the answer in a terminal, as winnow status does."
+        "--verbose", "-v", help="Show all lines of the answer in a terminal, as winnow status does."
     ),
 ]
 
@@ -108,8 +109,8 @@ AllowMissing = Annotated[
     bool,
     typer.Option(
         "--allow-missing",
-        help="Start without unreachable models; the others keep the whole delta, and missing models can "
-        "join later (execution.allow_missing).",
+        help="Start without models that are unreachable. The other models keep the whole delta, and missing "
+        "models can join later (execution.allow_missing).",
     ),
 ]
 
@@ -127,8 +128,7 @@ LogLevelOption = Annotated[
         "--log-level",
         envvar="WINNOW_LOG_LEVEL",
         metavar="LEVEL",
-        help=f"Lowest level to log, one of {', '.join(LogLevel)}; by default warning as text and info as "
-        "json.",
+        help=f"Lowest level to log: {', '.join(LogLevel)}. Default: warning as text, info as json.",
     ),
 ]
 AllowHost = Annotated[
@@ -136,7 +136,7 @@ AllowHost = Annotated[
     typer.Option(
         "--allow-host",
         metavar="NAME",
-        help="Accept this host name too, for example behind a proxy; repeatable.",
+        help="Also accept requests for this host name, for example behind a proxy; repeatable.",
     ),
 ]
 TokenOption = Annotated[
@@ -148,7 +148,7 @@ AllowAllZero = Annotated[
     bool,
     typer.Option(
         "--allow-all-zero",
-        help="Accept an answer although every score is 0, for very hard benchmarks "
+        help="Accept an answer even if every score is 0, for very hard benchmarks "
         "(execution.allow_all_zero).",
     ),
 ]
@@ -162,7 +162,7 @@ def overrides_of(
     allow_missing: bool = False,
     allow_all_zero: bool = False,
 ) -> list[str]:
-    """The overrides of a file's keys: those of --set, then those with their own options."""
+    """Overrides of a file's keys as KEY=VALUE: those of --set, then those of options for one key."""
     options = (
         ("name", fork),
         ("storage", storage),
@@ -170,7 +170,7 @@ def overrides_of(
         ("execution.allow_all_zero", allow_all_zero or None),
     )
     named = {key: value for key, value in options if value is not None}
-    # Quoted, as YAML would read a number in the place of the name 2024.
+    # Quoted, because YAML would read the name 2024 as a number.
     quoted = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in named.items())
     return [*(given or []), *quoted]
 

@@ -16,36 +16,38 @@ def plan(
         str | None,
         typer.Option(
             metavar="best=M,rest=M|worst=M[,alike=R]",
-            help="Mean scores to assume: best, and either rest (all others) or worst (the last of evenly "
-            "spread others); alike in [0, 1) is how much they fail on the same examples. Default: "
-            "best=0.8,worst=0.4.",
+            help="Mean scores to assume: that of the best candidate, and either rest (the mean of each other "
+            "candidate) or worst (others are spread evenly down to this mean). alike in [0, 1) is how much "
+            "candidates fail on the same examples. Default: best=0.8,worst=0.4.",
         ),
     ] = None,
     table: Annotated[
         str | None,
         typer.Option(
-            metavar="TABLE", help="Use this table of scores instead, in a format of `winnow simulate`."
+            metavar="TABLE", help="Table of scores to use instead, in a format of `winnow simulate`."
         ),
     ] = None,
     like: Annotated[
         str | None,
-        typer.Option(metavar="CAMPAIGN", help="Use the scores of a stored campaign instead."),
+        typer.Option(metavar="CAMPAIGN", help="Stored campaign whose scores to use instead."),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(help="Requests per second; by default as measured on the models' stored outputs."),
+        typer.Option(help="Requests per second; default: the rate measured on the models' stored outputs."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Simulated runs, for each gap as well.")] = 20,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of simulated runs; also for each gap that is tried.")
+    ] = 20,
     workers: Workers = None,
     trust: TrustOption = False,
     json: Json = False,
 ) -> None:
-    """Forecast a campaign: requests, tokens, price, hours, and the gap in mean it can detect.
+    """Forecast a campaign: requests, tokens, price, hours, and the gap in mean that it can detect.
 
-    This sends no request and writes nothing, except that --trust stores what it allows. The campaign's own
-    selector runs on scores that are assumed (--assume) or known (--table, --like); the plan is as good as
-    these scores. For other objectives than best-mean, for a gate, and with constraints, the plan is an upper
-    bound: the whole budget.
+    No request is sent, and nothing is written except the permissions of --trust. The campaign's selector runs
+    on assumed scores (--assume) or on existing ones (--table, --like). The forecast is only as good as these
+    scores. For other objectives than best-mean, for a gate, and with constraints, it is an upper bound: the
+    cost of the whole budget.
     """
     from dataclasses import asdict
 

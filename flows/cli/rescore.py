@@ -22,34 +22,30 @@ def rescore(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A YAML file with a judge, as a campaign's key judge has it; the campaign's own by default.",
+            help="YAML file with the content of a campaign's key judge; default: the campaign's own judge.",
         ),
     ] = None,
     new_name: Annotated[
         str | None,
-        typer.Option(
-            "--name", metavar="NEW_NAME", help="Name of the new campaign; NAME-rescored by default."
-        ),
+        typer.Option("--name", metavar="NEW_NAME", help="Name of the new campaign; default: NAME-rescored."),
     ] = None,
     set_: Overrides = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Print what would be judged; write nothing, send nothing, run nothing."
-        ),
+        typer.Option("--dry-run", help="Print what would be judged; write, send and run nothing."),
     ] = False,
     storage: Storage = DEFAULT_STORAGE,
     trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Judge a campaign's stored outputs with another judge, as a new campaign; generate nothing.
+    """Judge a campaign's stored outputs with another judge, as a new campaign; generate no outputs.
 
-    Without --judge, it is the campaign's own judge in its current version, whose verdicts may have changed.
+    Without --judge, the campaign's own judge is used in its current version, whose verdicts may have changed.
 
-    The new campaign has the candidates, examples, selector, seed and budget of the first one, and draws its
-    examples again. A pair of a candidate and an example without a stored output has no outcome. If it is
-    interrupted, `winnow resume` continues it.
+    The new campaign has the candidates, examples, selector, seed and budget of the stored campaign, and draws
+    examples again. If a candidate has no stored output for an example, that comparison has no outcome. If the
+    new campaign is interrupted, run `winnow resume`.
     """
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving

@@ -1,4 +1,4 @@
-"""route: answer arriving prompts and learn from them; export the learned policy."""
+"""route: answer arriving prompts and learn from their scores, or export the learned policy."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 def route(
     name: CampaignName,
-    prompt: Annotated[str | None, typer.Option(help="A prompt to answer: the field input.")] = None,
-    target: Annotated[list[str] | None, typer.Option(help="A correct answer for it; repeatable.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="A prompt to answer: its field input.")] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(help="A correct answer to --prompt; repeatable.")
+    ] = None,
     field: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Another field of it; repeatable.")
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A further field of --prompt; repeatable.")
     ] = None,
     prompts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Many prompts, with the columns of the dataset.")
+        Path | None,
+        typer.Option(metavar="FILE", help="A file of prompts to answer, with the columns of the dataset."),
     ] = None,
     unanswered: Annotated[
         bool,
@@ -34,23 +37,23 @@ def route(
     ] = False,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the learned policy, and answer nothing."),
+        typer.Option(metavar="DIR", help="Write the learned policy to a folder; answer no prompt."),
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
     trust: TrustOption = False,
     json: Json = False,
 ) -> None:
-    """Answer arriving prompts by the candidate that a campaign chooses, and learn from its score.
+    """Answer arriving prompts with the candidate that a route campaign chooses, and learn from its score.
 
-    The campaign is one with the objective route. An exported policy chooses in milliseconds, without a
-    database and without vLLM: winnow.Router.load(DIR).choose(PROMPT).
+    An exported policy chooses a candidate in milliseconds, without a database and without vLLM:
+    winnow.Router.load(DIR).choose(PROMPT).
     """
     from winnow.storage.admin.schema import existing
 
     if sum((prompt is not None, prompts is not None, unanswered, export is not None)) != 1:
         raise SpecError("give one of --prompt TEXT, --prompts FILE, --unanswered and --export DIR")
     if prompt is None and (target or field):
-        raise SpecError("--target and --field belong to --prompt; prompts of a file have them as columns")
+        raise SpecError("--target and --field belong to --prompt; in a file of prompts, use columns instead")
     with existing(storage) as database:
         if export is not None:
             from winnow.flows.reports.output import tell
@@ -99,7 +102,10 @@ def _examples(
 def _answered(
     database: "Database", name: str, storage: str, examples: "list[Example] | None", *, json: bool
 ) -> tuple[int, int]:
-    """Print answers to these prompts, or to all without one; return how many, and of how many prompts."""
+    """Answer prompts and print the answers; return the numbers of answers and of prompts.
+
+    If `examples` is None, all stored prompts without an answer are answered.
+    """
     from dataclasses import asdict
 
     from winnow.flows.reports.output import print_json, tell
@@ -117,7 +123,7 @@ def _answered(
         n_known = len(examples) - len(positions)
         of_them = f"{n_known:,} of {count_of(len(examples), 'prompt')} with these ids"
         tell(f"{of_them} {'is' if n_known == 1 else 'are'} already stored and not added again")
-        _tell_what_waits(database, name, storage, examples, new=positions)
+        _print_unanswered(database, name, storage, examples, new=positions)
     answers: list[RoutedAnswer] = []
 
     def say(answer: "RoutedAnswer") -> None:
@@ -126,7 +132,7 @@ def _answered(
             _print(answer)
 
     interrupts = Interrupts()
-    interrupts.ask()  # so that the first signal stops at once
+    interrupts.ask()  # the first signal then stops at once
     try:
         with interrupts.caught():
             total = answer_prompts(database, *reopened(), positions, say)
@@ -142,10 +148,14 @@ def _answered(
     return len(answers), total
 
 
-def _tell_what_waits(
+def _print_unanswered(
     database: "Database", name: str, storage: str, given: "list[Example]", new: "Sequence[int]"
 ) -> None:
-    """Print which prompts have no answer: those of an interruption, and the given ones of the dataset."""
+    """Print how many stored prompts have no answer, and the commands that answer them.
+
+    These are prompts that arrived before an interruption, and given prompts of the campaign's own dataset
+    that were not sent yet.
+    """
     from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
@@ -163,10 +173,10 @@ def _tell_what_waits(
         asks = f"winnow route {name} --unanswered {storage_option(storage)}"
         tell(f"{count_of(len(waiting), 'prompt')} that arrived before {have} no answer yet: {asks}")
     if in_dataset:
-        are, turn = ("is", "its turn") if in_dataset == 1 else ("are", "their turn")
+        are, it = ("is", "it") if in_dataset == 1 else ("are", "them")
         asks = f"winnow resume {name} --set stopping.budget=MORE {storage_option(storage)}"
-        told = f"{in_dataset:,} of them {are} from the campaign's own dataset and not sent yet"
-        tell(f"{told}; {turn} comes by: {asks}")
+        which = f"{in_dataset:,} of them {are} from the campaign's own dataset and not sent yet"
+        tell(f"{which}; to send {it}, run: {asks}")
 
 
 def _print(answer: "RoutedAnswer") -> None:

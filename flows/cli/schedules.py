@@ -1,4 +1,4 @@
-"""schedule: start a new campaign of the same series at set times."""
+"""schedule: start new campaigns of a file at set times."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from winnow.tasks.spec.campaign import CampaignSpec
 
 LONGEST_OF_SERIES = LONGEST_NAME - len("-20261121T020000Z")
-"""Maximum length of a series name, which leaves room for the time in its campaigns' names."""
+"""Maximum length of a series name; the rest of a campaign's name is its time."""
 
 
 def schedule(
@@ -26,14 +26,19 @@ def schedule(
         str | None,
         typer.Option(metavar="EXPR", help='When to run, such as "0 2 * * *" for 2:00 every night.'),
     ] = None,
-    interval: Annotated[float | None, typer.Option(metavar="SECONDS", help="How often, instead.")] = None,
+    interval: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Seconds between runs, instead of --cron.")
+    ] = None,
     timezone: Annotated[
         str | None,
         typer.Option(metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin; default UTC."),
     ] = None,
     work_pool: Annotated[
         str | None,
-        typer.Option(metavar="POOL", help="Let the workers of a Prefect work pool run it, and return."),
+        typer.Option(
+            metavar="POOL",
+            help="Prefect work pool whose workers run the campaigns; the command then returns.",
+        ),
     ] = None,
     folder: Annotated[
         str | None,
@@ -43,33 +48,36 @@ def schedule(
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="DEPLOYMENT", help="Name in Prefect; the campaign's by default.")
+        str | None,
+        typer.Option(
+            metavar="DEPLOYMENT", help="Name of the deployment in Prefect; default: the campaign's name."
+        ),
     ] = None,
     set_: Overrides = None,
     storage: SpecStorage = None,
     trust: TrustOption = False,
 ) -> None:
-    """Run a new campaign of a file repeatedly, reusing everything that earlier ones have generated.
+    """Run a new campaign of a file at set times, reusing all outputs of earlier campaigns.
 
-    Every run reads the file again, finishes crashed campaigns, and starts the campaign NAME-TIME; winnow
-    query --series NAME shows changes of the winner. Without --work-pool the schedule ends with this command.
-    A run has the permissions that its user has given: one whose file needs more is refused. Workers of a pool
-    get permissions on their machines: winnow validate FILE --trust.
+    Every run reads the file again, finishes crashed campaigns, and starts the campaign NAME-TIME. To see
+    changes of the winner, run winnow query --series NAME. Without --work-pool, the schedule ends with this
+    command. A run is refused if its file needs a permission that its user has not given. To give permissions
+    to the workers of a pool, run winnow validate FILE --trust on their machines.
     """
     from winnow.flows.run.trust_prompt import Trust
     from winnow.flows.schedule.trigger import When
 
     if folder is not None and work_pool is None:
-        raise SpecError("--folder is for workers: give --work-pool with it")
+        raise SpecError("--folder needs --work-pool: add --work-pool POOL, or remove --folder")
     if folder is not None and not Path(folder).is_absolute():
         raise SpecError(
             f"--folder {folder!r} is not an absolute path: give the folder's full path on the workers"
         )
     when = When(cron=cron, interval=interval, timezone=timezone)
-    when.next_run()  # refused here, before a server is started or a work pool is told
+    when.next_run()  # raises here, before a server is started or a work pool is contacted
     given = overrides_of(set_, storage=storage)
     begins = Path(folder or Path.cwd())
-    read = _approved(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)
+    read = _check(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)
     if len(read.name) > LONGEST_OF_SERIES:
         raise SpecError(
             f"{spec}: name: a scheduled campaign's name has at most {LONGEST_OF_SERIES} characters, "
@@ -81,7 +89,7 @@ def schedule(
     settings = [each for each in set_ or () if each.partition("=")[0].strip() != "storage"]
     is_named = storage is not None or settings != list(set_ or ())
     if is_named and work_pool is None:
-        os.environ["WINNOW_STORAGE"] = read.storage  # for the runs, which are processes of their own
+        os.environ["WINNOW_STORAGE"] = read.storage  # for the runs, which are separate processes
     scheduled = Scheduled(
         spec=spec if folder is not None else str(Path(spec).absolute()),
         settings=settings,
@@ -95,8 +103,8 @@ def schedule(
         _deploy(scheduled, work_pool, folder or str(Path.cwd()), read.name, read.storage)
 
 
-def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_here: bool) -> "CampaignSpec":
-    """The campaign of a file, checked as far as possible on this machine."""
+def _check(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_here: bool) -> "CampaignSpec":
+    """The campaign of a file, with permissions, checked as far as possible on this machine."""
     from winnow.flows.run.trust_prompt import approving
     from winnow.tasks.setup.load import check_campaign_file
     from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file
@@ -105,7 +113,7 @@ def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_h
     approve = approving(trust, folder)
     if is_here:
         return check_campaign_file(spec, given, approve).spec
-    # Models and data may lie on the workers' machines alone.
+    # Models and data may exist only on the workers' machines.
     file = read_spec_file(spec, given)
     read = parse_spec(file)
     refuse_confidence(read.stopping.delta, file.locate("stopping.delta"))
@@ -128,8 +136,8 @@ def _serve(scheduled: "Scheduled", series: str, storage: str) -> None:
         require_no_pool(scheduled.name)
         print(f"serving '{scheduled.name}': {_times(scheduled.when)}")
         if not is_ours:
-            _tell_of_early_firing(scheduled.when)
-        _tell_of_results(series, storage)
+            _print_early_firing(scheduled.when)
+        _print_results_command(series, storage)
         print("stop with Ctrl-C; a campaign that is running finishes its round first", flush=True)
         serve(scheduled)
     print("stopped; no campaign starts until the command runs again")
@@ -141,27 +149,27 @@ def _deploy(scheduled: "Scheduled", pool: str, folder: str, series: str, storage
 
     url = deploy(scheduled, pool, folder)
     print(f"'{scheduled.name}' is scheduled on work pool '{pool}' of {url}: {_times(scheduled.when)}")
-    _tell_of_early_firing(scheduled.when)
-    _tell_of_results(series, storage)
-    print("start on each machine that runs campaigns and has Winnow and the file's paths:")
+    _print_early_firing(scheduled.when)
+    _print_results_command(series, storage)
+    print("on each machine that is to run campaigns, with Winnow and the file's paths, run:")
     secret = "WINNOW_STORAGE=URL " if has_secret(storage) else ""
     print(f"  {secret}PREFECT_API_URL={url} prefect worker start --pool {pool} --type {POOL_TYPE} --limit 1")
     if secret:
-        print("  with the full URL of the database; Prefect does not receive its password")
+        print("  URL is the full URL of the database; Prefect does not receive its password")
     print("if a run crashes, this schedule's automations or the next run resume it")
-    print(f"end it with: prefect deployment delete 'scheduled-campaign/{scheduled.name}'")
+    print(f"to end the schedule, run: prefect deployment delete 'scheduled-campaign/{scheduled.name}'")
 
 
 def _times(when: "When") -> str:
     return f"{when}; next run {when.next_run():%Y-%m-%d %H:%M:%S %Z}"
 
 
-def _tell_of_early_firing(when: "When") -> None:
-    if said := when.early_firing():
-        print(said)
+def _print_early_firing(when: "When") -> None:
+    if warning := when.early_firing():
+        print(warning)
 
 
-def _tell_of_results(series: str, storage: str) -> None:
+def _print_results_command(series: str, storage: str) -> None:
     from winnow.storage.engine.database import storage_option
 
     print(f"results: winnow query --series {series} {storage_option(storage)}")

@@ -1,4 +1,4 @@
-"""simulate: compare selectors on a table with known scores."""
+"""simulate: compare selectors on a table of scores."""
 
 import sys
 from enum import StrEnum
@@ -9,7 +9,7 @@ import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage, Workers
 from winnow.flows.exit_codes import FORCED
-from winnow.flows.reports.open_readonly import to_read
+from winnow.flows.reports.default_database import to_read
 from winnow.flows.simulate.budgets import BUDGETS
 
 
@@ -30,8 +30,8 @@ def simulate(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME; rows are candidates, columns "
-            "examples, or for duels candidates as well.",
+            help="FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME. Rows are candidates; columns are "
+            "examples, or for duels also candidates.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for runs.parquet and curve.png.")],
@@ -40,16 +40,16 @@ def simulate(
         typer.Option(
             metavar="NAME[:KEY=VALUE,...]",
             help=(
-                "Selector to compare; repeatable. best-mean means all of Winnow's selectors for that "
-                "objective."
+                "Selector to compare; repeatable. The name of an objective, such as best-mean, stands for "
+                "all of Winnow's selectors for it."
             ),
         ),
     ],
     budgets: Annotated[
         str | None,
         typer.Option(
-            help="Budgets to report: shares of all pairs (0.05) or counts (500), separated by commas; for "
-            "routes, of prompts. 1.0 is all of them, 1 a single one. Default: "
+            help="Budgets to report, separated by commas: shares of all pairs (0.05; 1.0 is all) or numbers "
+            "of pairs (500; 1 is one pair); for routes, of prompts. Default: "
             f"{BUDGETS['tables of scores']}; for duels {BUDGETS['duels']}; for routes "
             f"{BUDGETS['routes']}."
         ),
@@ -57,36 +57,37 @@ def simulate(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Let every selector stop at this error probability, at the latest after all pairs; "
-            "stops.png shows when they stop and how often they are wrong."
+            help="Error probability at which every selector may stop, at the latest after all pairs. "
+            "stops.png shows when selectors stop and how often they are wrong."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each selector.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs per selector.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     metric: Annotated[
         MetricChoice | None,
         typer.Option(
             metavar="METRIC",
-            help=f"What to measure, one of {', '.join(MetricChoice)}; default accuracy. The last three are "
-            "for routes; their default is outscore-the-best.",
+            help=f"Metric, one of {', '.join(MetricChoice)}. Default: accuracy. The last three are for "
+            "routes, with default outscore-the-best.",
         ),
     ] = None,
     gap: Annotated[float, typer.Option(help="For top1-eps: tolerance below the best mean.")] = 0.001,
     level: Annotated[float, typer.Option(help="For top1-mcnemar: significance level.")] = 0.01,
     history: Annotated[
         str | None,
-        typer.Option(metavar="TABLE", help="Earlier scores on the same examples, used as history."),
+        typer.Option(metavar="TABLE", help="Table of earlier scores on the same examples, used as history."),
     ] = None,
     history_share: Annotated[
-        float | None, typer.Option(help="Use a random share of the candidates as history instead.")
+        float | None,
+        typer.Option(help="Share of the candidates, drawn at random, that is used as history instead."),
     ] = None,
     contexts: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
             help="For routes: vectors of the examples, as columns id and vector (.jsonl, .json, .parquet) "
-            "or an array in their order (.npy, .npz[:KEY]); or campaign:NAME, which embeds them as "
-            "the campaign does.",
+            "or an array in the examples' order (.npy, .npz[:KEY]); or campaign:NAME, to embed the examples "
+            "as that campaign does.",
         ),
     ] = None,
     embed: Annotated[
@@ -102,8 +103,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="FILE|FIELD",
-            help="For routes: type of each example, as columns id and type or an array; or a field of the "
-            "examples if TABLE is a campaign.",
+            help="For routes: file with the type of each example, as columns id and type or an array; or, if "
+            "TABLE is a campaign, a field of the examples.",
         ),
     ] = None,
     workers: Workers = None,
@@ -112,14 +113,14 @@ def simulate(
 ) -> None:
     """Compare how soon selectors find the best candidate, on a table of scores or of preferences.
 
-    A campaign that stopped before all scores were evaluated gives only a trace: how many of the pairs that a
+    A campaign that stopped before it scored all pairs gives only a trace: how many of the pairs that a
     selector proposes have a score, and which candidate it picks. Error rates and savings of selectors can
-    only be measured on a full table, which `winnow run SPEC --exhaustive` makes.
+    only be measured on a full table. To get one, run `winnow run SPEC --exhaustive`.
 
-    Selectors for duels (best-duel) use a table of preferences: how often each row is preferred to each
-    column. For routing selectors, the examples of a table of scores are the prompts: each arrives once, in an
-    order that depends on the seed. The oracle, which routes every prompt to the candidate that is best over
-    all of them, is run for comparison.
+    Selectors for duels (best-duel) need a table of preferences: how often each row is preferred to each
+    column. For routing selectors, the examples of a table of scores are the prompts. Each prompt arrives
+    once, in an order that depends on the seed. For comparison, the oracle routes every prompt to the
+    candidate that is best over all prompts.
     """
     from winnow.flows.api.simulations import simulate as report_of
     from winnow.tasks.data.score_tables import CAMPAIGN

@@ -1,1 +1,1 @@
-"""Results as text, pages, files and metrics."""
+"""Reports of campaigns: text in a terminal, HTML pages, files, metrics and the dashboard."""

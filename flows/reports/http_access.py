@@ -1,11 +1,15 @@
-"""HTTP access control: only known host names, pages of the same origin, and requests with the token.
+"""HTTP access control: accept only known host names, pages of the same origin, and the token.
 
-A browser sends requests for any page that it shows. A page of another origin can resolve its own host name to
-this machine (DNS rebinding), after which the browser treats both as one origin. The Host header still
-contains the other page's name, so only known names are accepted. A page can also open WebSockets to other
-origins, and cookies do not distinguish ports, so an Origin header must equal the requested host and port.
-Requests without such headers are distinguished by the token alone. `behind` puts a gate before a web
-application (ASGI), which blocks refused requests and WebSockets.
+A browser sends requests for any page that it shows:
+
+* A page of another origin can resolve its own host name to this machine (DNS rebinding); the browser then
+  treats both as one origin. The Host header still contains the other page's name, so only known names are
+  accepted.
+* A page can open WebSockets to other origins, and cookies do not distinguish ports. So an Origin header must
+  equal the requested host and port.
+* For requests without these headers, only the token decides.
+
+`behind` puts a `Gate` before an ASGI application and blocks refused requests and WebSockets.
 """
 
 import base64
@@ -25,10 +29,10 @@ from urllib.parse import urlsplit
 from winnow.tasks.errors import WinnowError
 
 TOKEN_VARIABLE = "WINNOW_TOKEN"
-"""Holds a user's own token: a token on the command line would be readable for every user of the machine."""
+"""Environment variable with the user's own token; every user of the machine can read command lines."""
 
 SHORTEST_TOKEN = 16
-"""Minimum length, in characters, of a user's own token."""
+"""Minimum length of a user's own token, in characters."""
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
@@ -51,43 +55,45 @@ WRONG_TOKEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """The conditions that a request must meet."""
+    """Conditions under which a server accepts a request."""
 
     hosts: frozenset[str]
     """Accepted host names and addresses, in lower case, without ports and brackets."""
-    takes_any_address: bool
-    """Whether every numeric address is accepted: no page can make one of those resolve elsewhere."""
+    accepts_any_address: bool
+    """Whether every numeric address is accepted as host; a page cannot make an address resolve elsewhere."""
     token: str | None
     """The token that a request must contain; None accepts every request with a known host name."""
 
     @classmethod
     def at(cls, bound: str, *, allowed: Sequence[str], token: str | None) -> Self:
-        """The gate of a server with this listening address.
+        """Create the gate of a server that listens at an address.
 
         Args:
-            bound: The address; one of `EVERYWHERE` accepts every address and the machine's name.
+            bound: The address; for an address of `EVERYWHERE`, requests for any address and for the machine's
+                name are accepted.
             allowed: Additional host names.
-            token: The attribute of this name.
+            token: The required token; None requires no token.
 
         Raises:
             WinnowError: If an additional name is not a host name.
         """
         everywhere = bound in EVERYWHERE
-        names = {*LOOPBACK, bound.lower(), *map(_checked_name, allowed)}
+        names = {*LOOPBACK, bound.lower(), *map(_parse_host, allowed)}
         return cls(
             hosts=frozenset(names | {socket.gethostname().lower()} if everywhere else names),
-            takes_any_address=everywhere,
+            accepts_any_address=everywhere,
             token=token,
         )
 
     def refusal(
         self, hosts: Sequence[str], origins: Sequence[str], tokens: Sequence[str], *, is_free: bool = False
     ) -> str | None:
-        """The reason to refuse a request, as a sentence for its sender; None to accept it.
+        """The reason to refuse a request, as a sentence for its sender; None if it is accepted.
 
         Args:
-            hosts: Values of its Host headers, exactly one is valid.
-            origins: Values of its Origin headers; browsers send one with requests of other origins' pages.
+            hosts: Values of the request's Host headers; there must be exactly one.
+            origins: Values of the request's Origin headers; browsers send one if a page of another origin
+                makes the request.
             tokens: All tokens in the request.
             is_free: Whether the request needs no token.
         """
@@ -95,20 +101,20 @@ class Gate:
             return WRONG_HOST
         if any(not _is_same(origin, hosts[0]) for origin in origins):
             return WRONG_ORIGIN
-        is_known = is_free or self.token is None or any(map(self.knows, tokens))
-        return None if is_known else WRONG_TOKEN
+        is_allowed = is_free or self.token is None or any(map(self.is_token, tokens))
+        return None if is_allowed else WRONG_TOKEN
 
-    def knows(self, token: str) -> bool:
-        """Whether a given value is the required token, compared in constant time."""
+    def is_token(self, token: str) -> bool:
+        """Whether a value equals the required token, compared in constant time."""
         return self.token is not None and hmac.compare_digest(_bytes(token), _bytes(self.token))
 
     def _answers_to(self, host: str) -> bool:
         name = _name(host)
-        return name is not None and (name in self.hosts or (self.takes_any_address and _is_address(name)))
+        return name is not None and (name in self.hosts or (self.accepts_any_address and _is_address(name)))
 
 
 def new_token() -> str:
-    """The user's own token from the environment, or else a random one.
+    """The user's own token from the environment; if the variable is not set, a random token.
 
     Raises:
         WinnowError: If the user's own token is too short or not valid in a URL.
@@ -118,8 +124,8 @@ def new_token() -> str:
         return secrets.token_urlsafe(32)
     if not re.fullmatch(rf"[A-Za-z0-9_.~-]{{{SHORTEST_TOKEN},}}", own):
         raise WinnowError(
-            f"{TOKEN_VARIABLE} is not a token: give {SHORTEST_TOKEN} or more letters, digits and -._~, "
-            "or unset it to have one made"
+            f"{TOKEN_VARIABLE} is not a valid token: set it to {SHORTEST_TOKEN} or more letters, digits and "
+            "-._~, or unset it to get a random token"
         )
     return own
 
@@ -137,19 +143,19 @@ def is_loopback(address: str) -> bool:
 def reachable(bound: str) -> str:
     """The address at which this machine reaches a server that listens at `bound`.
 
-    Of the addresses that a browser tries for "localhost", another user may listen at one.
+    For "localhost" this is 127.0.0.1: browsers try several addresses, and another user may listen at one.
     """
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(bound, bound)
 
 
 def in_url(bound: str) -> str:
-    """The address at which this machine reaches such a server, in the form for a URL."""
+    """The address of `reachable` in the form for a URL: IPv6 addresses in brackets."""
     found = reachable(bound)
     return f"[{found}]" if ":" in found else found
 
 
 CONNECTIONS = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
-"""Linux's tables of this machine's connections with the user of each, see proc(5)."""
+"""Linux's tables of this machine's connections and their users, see proc(5)."""
 
 LISTENS = "0A"
 
@@ -166,12 +172,12 @@ def is_of_this_user(client: tuple[str, int] | None, port: int) -> bool:
 
 
 def is_served_by_others(host: str, port: int) -> bool:
-    """Whether a process of another user listens at this address; False if the system does not show it."""
+    """Whether another user's process listens at this address; False if the system does not show users."""
     try:
         addresses = {str(address[0]) for *_, address in socket.getaddrinfo(host, port)}
     except OSError:
         return False
-    addresses |= {f"::ffff:{each}" for each in addresses if ":" not in each}  # of a socket for both families
+    addresses |= {f"::ffff:{each}" for each in addresses if ":" not in each}  # sockets of both families
     users = {
         user
         for address in (*addresses, *EVERYWHERE)
@@ -182,7 +188,7 @@ def is_served_by_others(host: str, port: int) -> bool:
 
 
 def _connections(host: str) -> list[tuple[str, str, str, int]]:
-    """Both ends of each connection of the host's address family, its state, and the user of the first end."""
+    """Connections of the host's address family: local end, remote end, state, and user of the local end."""
     try:
         lines = CONNECTIONS[ipaddress.ip_address(host).version].read_text().splitlines()[1:]
     except (OSError, ValueError):
@@ -201,13 +207,16 @@ def _name_in_table(host: str, port: int) -> str:
 
 
 def bearer(authorization: str) -> str | None:
-    """The token in an Authorization header."""
+    """The token in an Authorization header with the scheme Bearer; None for another scheme."""
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
 
 
 def basic(authorization: str) -> str | None:
-    """The user name and password in an Authorization header, separated by a colon."""
+    """User name, colon and password in an Authorization header with the scheme Basic, decoded.
+
+    None for another scheme or invalid base64.
+    """
     scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -217,7 +226,7 @@ def basic(authorization: str) -> str | None:
         return None
 
 
-def _checked_name(name: str) -> str:
+def _parse_host(name: str) -> str:
     found = _name(f"[{name}]" if ":" in name and _is_address(name) else name)
     if found is None or re.search(r"(?<!:):[0-9]+$", name):
         raise WinnowError(
@@ -241,7 +250,7 @@ def _is_address(name: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Whether an origin equals the requested host, including its port."""
+    """Whether an HTTP origin equals the requested host, including the port."""
     try:
         found = urlsplit(origin.strip().lower())
     except ValueError:
@@ -264,12 +273,12 @@ POLICY_VIOLATION = 1008
 
 
 def behind(gate: Gate, app: Application, *, free: frozenset[str] = frozenset()) -> Application:
-    """The application behind a gate, with the token as HTTP basic authentication.
+    """Wrap an application with a gate; the token is sent by HTTP basic authentication.
 
     Args:
         gate: The gate.
-        app: The application. It must check a token itself for WebSockets, which have no such header.
-        free: Paths that can be read without the token.
+        app: The application. For WebSockets, which lack this header, it must check the token itself.
+        free: Paths that can be read (GET) without the token.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -289,30 +298,30 @@ def behind(gate: Gate, app: Application, *, free: frozenset[str] = frozenset()) 
 
 
 def headers(scope: Scope, name: str) -> list[str]:
-    """All values of a header of a request."""
+    """All values of a request's header with this lower-case name."""
     return [
         value.decode("latin-1") for key, value in scope["headers"] if key.decode("latin-1").lower() == name
     ]
 
 
 async def refuse(scope: Scope, send: Send, sentence: str) -> None:
-    """Refuse a request with a sentence, or a WebSocket before acceptance: the server answers with 403."""
+    """Refuse a request with status 403 and a sentence; close a WebSocket before it is accepted."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": ""})
         return
     await answer(send, REFUSED, f"{sentence}\n", {"content-type": "text/plain; charset=utf-8"})
 
 
-async def answer(send: Send, status: int, text: str, given: dict[str, str]) -> None:
-    """Answer a request, without caching, content sniffing or referrers."""
+async def answer(send: Send, status: int, text: str, extra: dict[str, str]) -> None:
+    """Send a response with headers that forbid caching, content sniffing and referrers."""
     body = text.encode()
-    sent = {
-        **given,
+    all_headers = {
+        **extra,
         "content-length": str(len(body)),
         "cache-control": "no-store",
         "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
     }
-    listed = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
+    listed = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in all_headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": listed})
     await send({"type": "http.response.body", "body": body})

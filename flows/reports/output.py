@@ -1,4 +1,4 @@
-"""Output to standard output and standard error except rows, and atomic replacement of files."""
+"""Print to standard output and standard error, and replace files atomically."""
 
 import contextlib
 import datetime as dt
@@ -19,12 +19,12 @@ BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 
 
 def terminal_width(file: TextIO) -> int | None:
-    """The number of columns of a terminal; None for other files."""
+    """Number of columns of a terminal; None for a file that is not a terminal."""
     return shutil.get_terminal_size().columns if file.isatty() else None
 
 
 def can_ask(shown: TextIO | None) -> bool:
-    """Whether the user can answer questions: standard input and the given file are terminals."""
+    """Whether the user can answer questions, because standard input and `shown` are terminals."""
     return bool(sys.stdin and sys.stdin.isatty() and shown and shown.isatty())
 
 
@@ -34,12 +34,12 @@ def wants_colours(file: TextIO) -> bool:
 
 
 def coloured(text: str, *codes: str) -> str:
-    """A text with terminal codes for a colour or bold."""
+    """Wrap text in terminal codes for a colour or bold, and reset them after it."""
     return f"{''.join(codes)}{text}{PLAIN}"
 
 
 def print_json(value: object) -> None:
-    """Print one JSON value."""
+    """Print a value as JSON, indented; on a terminal with unprintable characters escaped."""
     text = json.dumps(value, default=_jsonable, indent=2, ensure_ascii=False)
     print(escaped(text) if sys.stdout.isatty() else text)
 
@@ -56,18 +56,20 @@ DATABASE = b"SQLite format 3\0"
 
 
 @contextlib.contextmanager
-def in_place_of(path: Path) -> Generator[Path]:
-    """A file to write, which replaces another one atomically once complete; devices are written directly.
+def atomic_replacement(path: Path) -> Generator[Path]:
+    """Yield a temporary file to write, which replaces `path` atomically when the block ends.
+
+    If `path` is a device, it is yielded itself.
 
     Raises:
         WinnowError: If the file cannot be written, is a database, or its path goes through a link to another
             folder; the old file is then unchanged.
     """
-    path = _followed(path)
+    path = _resolve_link(path)
     if path.is_dir():
         raise WinnowError(f"{path} is a folder; name a file")
     if not path.parent.is_dir():
-        raise WinnowError(f"{path}: there is no folder {path.parent}; make it first")
+        raise WinnowError(f"{path}: there is no folder {path.parent}; create it first")
     try:
         if path.exists() and not path.is_file():
             yield path
@@ -80,7 +82,7 @@ def in_place_of(path: Path) -> Generator[Path]:
             beside = Path(file.name)
         try:
             yield beside
-            # Temporary files are private; what users ask for is as public as their files are.
+            # Temporary files are private; give this one the mode of the user's other new files.
             beside.chmod(0o666 & ~umask())
             beside.replace(path)
         finally:
@@ -89,8 +91,12 @@ def in_place_of(path: Path) -> Generator[Path]:
         raise WinnowError(f"{path}: {error.strerror}; name a writable path") from error
 
 
-def _followed(path: Path) -> Path:
-    """The path, or the target of a link; a stranger may have made a link to another folder."""
+def _resolve_link(path: Path) -> Path:
+    """The path, or its target if it is a link.
+
+    Raises:
+        WinnowError: If the path goes through a link to another folder, which a third party may have made.
+    """
     target = path.resolve() if path.is_symlink() else path
     is_device = target.exists() and not target.is_file() and not target.is_dir()
     try:
@@ -101,14 +107,14 @@ def _followed(path: Path) -> Path:
 
 
 def umask() -> int:
-    """The permission bits that new files of this process lack."""
+    """Permission bits that new files of this process do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def escaped(text: str) -> str:
-    """JSON with its unprintable characters escaped, except line ends."""
+    """Escape unprintable characters of JSON text, except line ends."""
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 

@@ -1,7 +1,6 @@
-"""Metrics of all campaigns of a database in the format of Prometheus, and the server that it scrapes.
+"""Prometheus metrics of all campaigns of a database, and the server that Prometheus scrapes.
 
-The database is the only source, counted again at every scrape, so campaigns of other processes and of
-schedules are included.
+All values are read from the database at every scrape, so campaigns that other processes run are included.
 """
 
 import socket
@@ -16,8 +15,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
+from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.http_access import Gate, bearer
-from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.json_types import JsonObject
 from winnow.storage.queries import unscored as unscored_views
@@ -35,7 +34,7 @@ STATES: tuple[State, ...] = get_args(State)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 _COUNTERS = {
-    "rounds": "Rounds that were finished.",
+    "rounds": "Finished rounds.",
     "comparisons": "Comparisons; outcome is scored or unscored, with the reason if unscored.",
     "generations": "New outputs of the campaign, including judges' replies.",
     "tokens": "Tokens of these outputs; direction is input or output.",
@@ -44,12 +43,12 @@ _COUNTERS = {
 }
 _GAUGES = {
     "campaign_state": "1 for the current state of the campaign.",
-    "campaign_outcome": "1 for the outcome of a finished campaign; claim is its guarantee.",
-    "candidates": "Candidates that are compared.",
+    "campaign_outcome": "1 for the outcome of a finished campaign; claim is the kind of its guarantee.",
+    "candidates": "Candidates of the campaign.",
     "grid_comparisons": "Comparisons that an exhaustive evaluation would need.",
     "best_estimate": "Estimate of the best candidate.",
-    "best_lower": "Lower bound of it.",
-    "best_upper": "Upper bound of it.",
+    "best_lower": "Lower end of the best candidate's interval.",
+    "best_upper": "Upper end of the best candidate's interval.",
     "best_held_out": "Mean of the best candidate on the held-out examples, once all are scored.",
     "budget_spent": "Amount spent of each limit after the last finished round.",
     "budget_limit": "The limits of the budget.",
@@ -67,11 +66,11 @@ _LABELS = {
     "budget_spent": ("budget",),
     "budget_limit": ("budget",),
 }
-"""Labels of each metric in addition to the campaign and its objective."""
+"""Metric -> its labels, in addition to the campaign and its objective."""
 
 
 class CampaignMetrics(Collector):
-    """Collector that reads a database at every scrape.
+    """Prometheus collector that reads a database at every scrape.
 
     Args:
         storage: URL of the database.
@@ -81,7 +80,7 @@ class CampaignMetrics(Collector):
         self._storage = storage
 
     def collect(self) -> Iterator[Metric]:
-        """See `Collector`; for a database that does not answer, only that fact is reported."""
+        """Yield the metrics; if the database cannot be read, only `winnow_database_up` with value 0."""
         families = _families()
         is_up = 1.0
         try:
@@ -144,7 +143,7 @@ def _add(families: JsonObject, session: Session, campaign: CampaignRecord) -> No
 
 
 SILENCE = 30.0
-"""Seconds after which a silent connection is closed."""
+"""Seconds after which a connection without data is closed."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -153,7 +152,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     def handle_error(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
-        """Ignore the error: a scraper may disconnect at any time."""
+        """Ignore an `OSError`, because a scraper may disconnect at any time; print other errors."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -166,15 +165,15 @@ class _Handler(WSGIRequestHandler):
     timeout = SILENCE
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: scrapes every few seconds would hide all other lines."""
+        """Log no requests, because scrapes every few seconds would hide all other lines."""
 
     def get_environ(self) -> JsonObject:
-        """The WSGI variables, with repeated headers, for which WSGI itself has no place."""
+        """The WSGI variables, with all headers in `winnow.headers`, because WSGI merges repeated ones."""
         return {**super().get_environ(), "winnow.headers": self.headers}
 
 
 def metrics_server(registry: "CollectorRegistry", host: str, port: int, gate: Gate) -> WSGIServer:
-    """A bound server that does not serve yet; port 0 chooses a free port.
+    """Create a server that is bound but does not serve yet; port 0 chooses a free port.
 
     Raises:
         OSError: If the address or port is not available.

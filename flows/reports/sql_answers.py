@@ -1,7 +1,7 @@
-"""Answers to users' SQL statements, from a separate process with limits on memory, time and bytes.
+"""Run users' SQL statements in a separate process, with limits on memory, time and size.
 
-One step of SQLite's machine may take gigabytes and seconds without checking any clock; only a process can be
-stopped then. Each failure is reported as one sentence.
+One step of SQLite's virtual machine can use gigabytes and seconds without checking a clock; only a process
+can be stopped then. Each failure is reported in one sentence.
 """
 
 import base64
@@ -21,7 +21,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.processes.child_process import module_command, running_process
 
 START_TIMEOUT = 60.0
-"""Maximum seconds for the process to start; a busy machine can need many."""
+"""Maximum seconds for the process to start, which takes long on a busy machine."""
 
 MIB = 1 << 20
 
@@ -31,22 +31,22 @@ class Bounds:
     """The limits of one SQL statement."""
 
     seconds: float
-    """Maximum seconds of waiting for the answer; time in which the caller requests no rows does not count."""
+    """Maximum seconds spent waiting for the process; time between the caller's requests does not count."""
     bytes: int
     """Maximum bytes of the answer, and of each cell."""
     memory: int = 512 * MIB
-    """Maximum bytes of memory of the process in addition to its initial memory."""
+    """Maximum bytes of memory that the process uses in addition to its initial memory."""
 
 
 @contextmanager
 def answered(
     storage: str, statement: str, bounds: Bounds
 ) -> Generator[tuple[list[str], Iterator[tuple[object, ...]]], None, None]:
-    """The columns of an answer, and an iterator over its rows.
+    """Run a statement; yield the names of its columns and an iterator over its rows.
 
     Raises:
-        StorageError: If the database cannot be read, refuses the statement, or a limit is exceeded; also
-            while rows are read.
+        StorageError: If the database cannot be read or refuses the statement, or a limit is exceeded. The
+            iterator raises it, too.
     """
     command = module_command("winnow.flows.reports.sql_child")
     with running_process(command, stdin=PIPE, stdout=PIPE, stderr=None) as process:
@@ -56,7 +56,7 @@ def answered(
 
 
 class _Answer:
-    """The frames that `flows.reports.sql_child` sends."""
+    """Reader of the frames that `flows.reports.sql_child` sends."""
 
     def __init__(self, process: Popen[bytes], bounds: Bounds) -> None:
         self._process = process
@@ -66,7 +66,7 @@ class _Answer:
 
     def ask(self, storage: str, statement: str) -> None:
         """Send the statement to the process, and wait until it has started."""
-        asked = {
+        request = {
             "storage": storage,
             "statement": statement,
             "memory": self._bounds.memory,
@@ -75,8 +75,8 @@ class _Answer:
         }
         assert self._process.stdin is not None
         try:
-            # Left open: the process ends once this one is gone.
-            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            # Standard input stays open: when this process ends, it closes, and the child ends.
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise self._ended() from None
@@ -93,10 +93,10 @@ class _Answer:
                 yield tuple(map(unpack, row))
 
     def _frame(self) -> JsonObject:
-        """The next frame.
+        """Read the next frame.
 
         Raises:
-            StorageError: If the process reports an error, or sends no frame.
+            StorageError: If the process reports an error or ends, or a limit is exceeded.
         """
         length = int.from_bytes(self._read(4), "big")
         self._bytes -= length
@@ -143,8 +143,8 @@ class _Answer:
     def _ended(self) -> QueryRefused:
         code = self._process.wait()
         return QueryRefused(
-            f"the process that answers statements ended unexpectedly (exit code {code}); select fewer "
-            "rows, and read its messages above"
+            f"the process that ran the statement ended unexpectedly (exit code {code}); read its messages "
+            "above, or select fewer rows"
         )
 
 
@@ -159,5 +159,5 @@ _KINDS: dict[str, Callable[[Any], object]] = {
 
 
 def unpack(value: object) -> object:
-    """The value that `flows.reports.sql_child.pack` has packed."""
+    """Convert a value back from the form of `flows.reports.sql_child.pack`."""
     return _KINDS[value[0]](value[1]) if isinstance(value, list) else value

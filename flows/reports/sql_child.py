@@ -1,9 +1,9 @@
-"""The process that answers one SQL statement within its limits and ends.
+"""Child process that runs one SQL statement within limits, and ends.
 
-Its standard input is one line of JSON: the URL of the database, the statement and the limits. Its standard
-output is frames, each four bytes of length and as many bytes of JSON: `ready`, then the columns, then rows,
-then the result. Values that JSON lacks are marked with their type. Nothing is pickled, because a statement
-might take control of this process.
+Standard input is one line of JSON: the URL of the database, the statement and the limits. Standard output is
+a sequence of frames, each four bytes of length and as many bytes of JSON: `ready`, then the columns, then
+rows, then `end` or an error. Values that JSON lacks are sent with their type. Nothing is pickled, because a
+statement might take control of this process.
 """
 
 import base64
@@ -24,33 +24,33 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.processes.parent_watchdog import exit_with_parent
 
 TEMPORARY_FILE = 1 << 30
-"""Maximum bytes of a temporary file for sorting."""
+"""Maximum size in bytes of a temporary file, which SQLite needs for sorting."""
 
 FRAME = 64 * 1024
-"""Bytes of rows that are sent together, unless one row is larger."""
+"""Approximate bytes of rows per frame; a larger row is sent in one frame."""
 
 
 def main() -> None:
-    """Answer the statement from standard input."""
-    asked = json.loads(sys.stdin.readline())
+    """Run the statement from standard input, and send the answer to standard output."""
+    request = json.loads(sys.stdin.readline())
     exit_with_parent()
-    _bound_this_process(asked["memory"])
+    _limit_this_process(request["memory"])
     _send({"ready": True})
     try:
-        _answer(asked)
+        _answer(request)
     except StorageError as error:
         _send({"refused": _sentence(error), "is_of_statement": isinstance(error, QueryRefused)})
     except MemoryError:
         _send({"out_of_memory": True})
 
 
-def _answer(asked: JsonObject) -> None:
-    with reading(asked["storage"]) as session:
-        bound_cells(session, asked["bytes"])
-        # SQLite is broken off by the parent, since it may not come to look at a clock for very long.
-        seconds = asked["seconds"] if session.connection().dialect.name == "postgresql" else 1e9
+def _answer(request: JsonObject) -> None:
+    with reading(request["storage"]) as session:
+        bound_cells(session, request["bytes"])
+        # For SQLite, the parent enforces the time limit: one step can take long without a clock check.
+        seconds = request["seconds"] if session.connection().dialect.name == "postgresql" else 1e9
         with give_up_after(session, seconds):
-            columns, rows = run_sql(session, asked["statement"])
+            columns, rows = run_sql(session, request["statement"])
             _send({"columns": columns})
             for batch in _batches(rows):
                 _send({"rows": batch})
@@ -77,7 +77,7 @@ def _batches(rows: Iterator[Sequence[object]]) -> Iterator[list[list[object]]]:
 
 
 def pack(value: object) -> object:
-    """A value in JSON: unchanged, or as a pair of its type and a text."""
+    """Convert a value to JSON: unchanged if JSON has its type, else a list of its type and content."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
@@ -102,15 +102,15 @@ def _send(frame: JsonObject) -> None:
         sent = sent[os.write(1, sent) :]
 
 
-def _bound_this_process(memory: int) -> None:
-    """Limit this process to `memory` additional bytes, and prevent core dumps and large files."""
+def _limit_this_process(memory: int) -> None:
+    """Limit this process to `memory` additional bytes; prevent core dumps and large files."""
     bounds = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: TEMPORARY_FILE,
         resource.RLIMIT_AS: _address_space() + memory,
     }
     for which, most in bounds.items():
-        # Where a system does not know a limit, the bounds on cells, bytes and seconds are left.
+        # If the system does not support a limit, those on cells, bytes and seconds still hold.
         with suppress(ValueError, OSError):
             resource.setrlimit(which, (most, most))
 

@@ -1,4 +1,4 @@
-"""The answer of a campaign: a block with its costs and the places of its results, or one line."""
+"""A campaign's answer as text: a block of lines with costs and commands, or one line."""
 
 import re
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
 from winnow.storage.engine.database import shown_url, storage_option
 from winnow.storage.errors import StorageError
@@ -26,29 +26,31 @@ from winnow.tasks.text.printable import printable
 KEY_WIDTH = 13
 
 BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!(?:s|min|h)\b)")
-"""Matches spaces except those between a number and its unit."""
+"""Matches every space at which a line may break: not between a number and its unit."""
 
 TO_GO_ON = ("interrupted", "new", "waiting")
-"""The states of an unfinished campaign that no process runs."""
+"""States of an unfinished campaign that no process runs."""
 
 PARTS = re.compile(r"[^/]*/+|[^/]+")
-"""Matches the parts of a long word, each with its trailing slash."""
+"""Matches the parts of a long word that are separated by slashes, each with its trailing slash."""
 
 
 MOST_BRIEF = 6
 """Maximum number of lines of a brief block."""
 
-FIRST_TOLD = ("runner-up", "risk", "pays", "confidence", "cost")
-"""Labels of a brief block's lines, in their order after the headline."""
+BRIEF_LABELS = ("runner-up", "risk", "pays", "confidence", "cost")
+"""Labels of the lines in a brief block."""
 
 
 def print_summary(status: CampaignStatus, storage: str, *, is_brief: bool = False) -> None:
-    """Print the answer, its costs and the places of the results; on a terminal with its width and colours.
+    """Print a campaign's answer and costs, and where its results are.
+
+    On a terminal, lines are broken at its width and the winner is coloured.
 
     Args:
         status: The campaign's status.
         storage: URL of the campaign's database.
-        is_brief: Whether a terminal shows only the headline and a few lines; `winnow status` shows all.
+        is_brief: Whether a terminal shows only the headline and a few lines; other outputs get all lines.
     """
     width, has_colours = terminal_width(sys.stdout), wants_colours(sys.stdout)
     is_brief = is_brief and width is not None
@@ -64,39 +66,40 @@ def summary_lines(
     has_colours: bool = False,
     is_brief: bool = False,
 ) -> list[str]:
-    """The lines of the answer's block, of related facts, and of the places of the results.
+    """Lines with a campaign's answer, warnings and costs, and commands that show or continue it.
 
     Args:
         status: The campaign's status.
-        storage: Its database.
-        width: Columns of the terminal, for line breaks; None for whole lines.
+        storage: URL of the campaign's database.
+        width: Columns of the terminal, at which lines are broken; None for no line breaks.
         has_colours: Whether the kind of claim and the winner are coloured.
-        is_brief: Whether to return only the headline, `MOST_BRIEF` further lines and a pointer to the rest.
+        is_brief: Whether to return only the headline, at most `MOST_BRIEF` further lines, and the command
+            that shows all.
     """
-    said = " ".join(status.headline_sentences())
-    lines = [_title(status, has_colours), *hanging("", printable(said), width)]
-    told = status_lines(status.answer, status.totals)
-    for line in _brief(told, status) if is_brief else (*told, *further_lines(status)):
+    sentences = " ".join(status.headline_sentences())
+    lines = [_title(status, has_colours), *hanging("", printable(sentences), width)]
+    answer_lines = status_lines(status.answer, status.totals)
+    for line in _brief(answer_lines, status) if is_brief else (*answer_lines, *further_lines(status)):
         text = _with_storage(printable(line[1]), status.name, shown_url(storage))
         broken = hanging(_head(line[0]), text, width)
         winner = named_winner(status.answer, line)
         if has_colours and winner is not None:
             broken[0] = broken[0].replace(winner, coloured(winner, BOLD, GREEN), 1)
         lines += broken
-    # Commands and addresses stay whole, to be copied.
+    # Commands and addresses are not broken, so that users can copy them.
     where = _where(status, shown_url(storage))
     if is_brief:
         more = ("more", f"winnow status {status.name} {storage_option(shown_url(storage))}")
         where = [more, *(line for line in where if line[0] in ("label", "go on"))]
-    return [*lines, *(f"{_head(word)}{printable(said)}" for word, said in where)]
+    return [*lines, *(f"{_head(word)}{printable(text)}" for word, text in where)]
 
 
-def _brief(told: Sequence[Line], status: CampaignStatus) -> list[Line]:
-    """The lines of a brief block: warnings, the winner, its lead, the certainty and the cost.
+def _brief(answer_lines: Sequence[Line], status: CampaignStatus) -> list[Line]:
+    """Lines of a brief block: warnings, the winner, its lead, the confidence and the cost.
 
-    Warnings come first, because one may say that the judge caused the scores, not the candidates.
+    Warnings come first, because they can mean that the judge caused the scores, not the candidates.
     """
-    found = [*told[:1], *(line for line in told[1:] if line[0] in FIRST_TOLD)]
+    found = [*answer_lines[:1], *(line for line in answer_lines[1:] if line[0] in BRIEF_LABELS)]
     warnings: list[Line] = [("check", warning.sentence) for warning in status.warnings]
     room = MOST_BRIEF - len(found)
     if len(warnings) > room:
@@ -106,19 +109,19 @@ def _brief(told: Sequence[Line], status: CampaignStatus) -> list[Line]:
 
 
 def lines_in_two(status: CampaignStatus) -> tuple[list[Line], list[Line]]:
-    """The lines of the answer that are read first, as those of a brief block, and all others."""
-    told = status_lines(status.answer, status.totals)
-    lines, brief = [*told, *further_lines(status)], _brief(told, status)
+    """The lines of the answer in two parts: those of a brief block, and all others."""
+    answer_lines = status_lines(status.answer, status.totals)
+    lines, brief = [*answer_lines, *further_lines(status)], _brief(answer_lines, status)
     return [line for line in brief if line in lines], [line for line in lines if line not in brief]
 
 
 def hanging(head: str, text: str, width: int | None) -> list[str]:
-    """A sentence after its head, with hanging indentation.
+    """Break a sentence into lines that are indented by the width of a head.
 
     Args:
         head: Beginning of the first line.
-        text: The sentence, broken between words only; a word longer than a line, such as a candidate's name,
-            is broken after "/".
+        text: The sentence. Lines break between words; a word longer than a line, such as a candidate's name,
+            breaks after "/".
         width: Columns of the terminal; None for no limit.
     """
     if width is None:
@@ -137,14 +140,14 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
 
 
 def _with_storage(sentence: str, name: str, storage: str) -> str:
-    """The sentence with the database added to its commands, because answers do not contain it."""
+    """Add the option --storage to the commands in a sentence of an answer."""
     of = re.escape(name)
     commands = rf"winnow (?:query {of} [a-z]+|resume {of}(?: --set \S+)+|route {of} --unanswered)"
     return re.sub(commands, lambda found: f"{found[0]} {storage_option(storage)}", sentence)
 
 
 def further_lines(status: CampaignStatus) -> list[Line]:
-    """Lines after the answer: warnings, costs, budgets and coverage."""
+    """Lines that follow the answer: warnings, costs, budgets and coverage."""
     return [
         *(("check", warning.sentence) for warning in status.warnings),
         ("spent", _spent(status)),
@@ -154,7 +157,7 @@ def further_lines(status: CampaignStatus) -> list[Line]:
 
 
 def resume_command(status: CampaignStatus, storage: str) -> str | None:
-    """The command that resumes a campaign; None if a process runs it, it has ended, or no command can."""
+    """The command that resumes a campaign; None if the campaign is running, has ended, or needs a program."""
     return f"winnow resume {status.name} {storage_option(storage)}" if _can_be_resumed(status) else None
 
 
@@ -163,7 +166,7 @@ def nothing_yet(status: CampaignStatus) -> str:
     sentence = "No round is finished yet."
     if status.state == "waiting" or not _can_be_resumed(status):
         return sentence
-    return f"{sentence} winnow resume {status.name} continues with it."
+    return f"{sentence} To continue, run winnow resume {status.name}."
 
 
 def _can_be_resumed(status: CampaignStatus) -> bool:
@@ -172,7 +175,7 @@ def _can_be_resumed(status: CampaignStatus) -> bool:
 
 
 def _going_on(status: CampaignStatus, storage: str) -> str | None:
-    """The command or Python call that resumes a campaign; None if the campaign need not be resumed."""
+    """The command or Python call that resumes a campaign; None if the campaign is running or has ended."""
     if status.state not in TO_GO_ON:
         return None
     if status.answer.is_of_program:
@@ -183,12 +186,12 @@ def _going_on(status: CampaignStatus, storage: str) -> str | None:
 
 
 def _title(status: CampaignStatus, has_colours: bool) -> str:
-    found, said = badge(status.answer), outcome_words(status.answer, status.state)
-    if found is None:
-        return f"{status.name}: {said}"
+    claim, outcome = badge(status.answer), outcome_words(status.answer, status.state)
+    if claim is None:
+        return f"{status.name}: {outcome}"
     if has_colours:
-        found = coloured(found, BOLD, GREEN if status.answer.is_guaranteed else YELLOW)
-    return f"{status.name}: {said}, {found}"
+        claim = coloured(claim, BOLD, GREEN if status.answer.is_guaranteed else YELLOW)
+    return f"{status.name}: {outcome}, {claim}"
 
 
 def _head(word: str) -> str:
@@ -196,7 +199,7 @@ def _head(word: str) -> str:
 
 
 def _where(status: CampaignStatus, storage: str) -> list[Line]:
-    """Lines with the database, and with commands that show more or resume the campaign."""
+    """Lines with the database, and with commands that show, label, serve or resume the campaign."""
     lines = [
         ("database", storage),
         ("page", f"winnow report {status.name} --html {status.name}.html {storage_option(storage)}"),
@@ -227,7 +230,7 @@ def _spent(status: CampaignStatus) -> str:
 
 
 def _price(status: CampaignStatus) -> str:
-    """The price with a trailing comma; empty if it is unknown, or shown in the line on its limit."""
+    """The price with a trailing comma; empty if the price is unknown, or if a budget of cost shows it."""
     if status.price is None or any(each.kind == "cost" for each in status.budgets):
         return ""
     return f"price {amount(status.price)}{f' {status.currency}' if status.currency else ''}, "
@@ -243,66 +246,66 @@ def _loading(status: CampaignStatus) -> str:
 
 def _reused(status: CampaignStatus) -> str:
     reused = status.totals["reused"]
-    return f"; comparisons reuse {count_of(reused, 'text')} of other campaigns" if reused else ""
+    return f"; comparisons reuse {count_of(reused, 'output')} of other campaigns" if reused else ""
 
 
 def _canaries(status: CampaignStatus) -> str:
-    asked = status.canaries
-    if not asked or not asked["prompts"]:
+    canaries = status.canaries
+    if not canaries or not canaries["prompts"]:
         return ""
-    prompts, tokens = count_of(asked["prompts"], "canary prompt"), count_of(asked["tokens"], "token")
-    return f"; and {prompts} ({asked['different']} of {N_PROMPTS} each time), {tokens}"
+    prompts, tokens = count_of(canaries["prompts"], "canary prompt"), count_of(canaries["tokens"], "token")
+    return f"; and {prompts} ({canaries['different']} of {N_PROMPTS} each time), {tokens}"
 
 
 def _coverage(status: CampaignStatus) -> str:
-    asked, certificate = status.totals["comparisons"], status.answer.certificate
-    if not asked:
+    total, certificate = status.totals["comparisons"], status.answer.certificate
+    if not total:
         return "no comparison is finished yet"
-    unscored = asked - status.totals["scored"]
+    unscored = total - status.totals["scored"]
     if certificate is not None:
         if certificate.incomplete:
             lack = "lacks" if certificate.incomplete == 1 else "lack"
             counts = "counts at its worst" if certificate.is_reliable else "is left out of every mean"
             return (
-                f"{certificate.incomplete:,} of {asked:,} comparisons {lack} a loss, which {counts}; "
-                f"winnow query {status.name} comparisons says why"
+                f"{certificate.incomplete:,} of {total:,} comparisons {lack} a loss, which {counts}; "
+                f"winnow query {status.name} comparisons shows the reasons"
             )
         if not unscored:
             return "every loss is known"
-        # What could not be read or judged has a loss all the same; against a baseline it need not be 1.
+        # An output that could not be read or judged has a loss, too; against a baseline, not always 1.
         return (
-            f"every loss is known, also of the {unscored:,} of {asked:,} comparisons that have no outcome; "
-            f"winnow query {status.name} coverage says why"
+            f"every loss is known, also of the {unscored:,} of {total:,} comparisons that have no outcome; "
+            f"winnow query {status.name} coverage shows the reasons"
         )
     if not unscored:
         return "every comparison was scored"
-    lack = f"{unscored:,} of {asked:,} comparisons {'has' if unscored == 1 else 'have'} no score"
-    spared = "" if status.answer.judged is None else ", those of equal outputs among them"
-    return f"{lack}{spared}; winnow query {status.name} coverage says why"
+    lack = f"{unscored:,} of {total:,} comparisons {'has' if unscored == 1 else 'have'} no score"
+    spared = "" if status.answer.judged is None else ", including those of equal outputs"
+    return f"{lack}{spared}; winnow query {status.name} coverage shows the reasons"
 
 
 def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
-    """The status of a campaign, as `campaign_status` returns it."""
+    """Read the status of a campaign from a database; see `campaign_status`."""
     with reading(storage) as session:
         return campaign_status(Look(session, campaign_records.get_campaign(session, name)), in_full=in_full)
 
 
 def status_now(campaign: Campaign) -> CampaignStatus:
-    """The current status of a campaign."""
+    """Read the current status of an open campaign."""
     with campaign.look() as look:
         return campaign_status(look)
 
 
 def is_known_settled(campaign: Campaign) -> bool:
-    """Whether the database records a campaign as settled; opens the database for this."""
+    """Whether a campaign is settled, read from its database; False if the database cannot be read."""
     try:
         return status_of(campaign.storage, campaign.name).is_settled
-    except StorageError:  # it is gone, or whoever reads it next says what is wrong
+    except StorageError:  # the next reader of the database reports the error
         return False
 
 
 def campaign_line(campaign: Campaign) -> str:
-    """A line with a campaign's state, recovered work, and whether the winner of its series has changed."""
+    """A line with a campaign's state, best candidate, costs, and whether its series has a new winner."""
     from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 
     with campaign.look() as look:
@@ -311,9 +314,9 @@ def campaign_line(campaign: Campaign) -> str:
         edited = edited_since(look.session, before, look.record)
     is_new = before is not None and is_another(before.answer, status.answer)
     changed = _changed(status, before, edited, is_new=is_new)
-    stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
+    result = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
-        f"{campaign.name}: {stands}; {count_of(status.totals['answered'], 'comparison')}; "
+        f"{campaign.name}: {result}; {count_of(status.totals['answered'], 'comparison')}; "
         f"{count_of(status.totals['generations'], 'new generation')}, {status.totals['reused']:,} reused "
         f"from other campaigns{changed}"
     )
@@ -338,7 +341,7 @@ def _best(answer: Answer) -> str:
 def _changed(
     status: CampaignStatus, before: CampaignStatus | None, differing: Sequence[str], *, is_new: bool
 ) -> str:
-    """Whether a schedule's winner has changed, as the end of a sentence; gates have no winner."""
+    """Clause on whether a schedule's winner has changed; empty without an earlier campaign or a winner."""
     if before is None or not status.answer.winners:
         return ""
     edited = f" (not the same since {before.name}: {', '.join(differing)})" if differing else ""

@@ -17,7 +17,7 @@ from winnow.flows.prefect_support.server import (
     has_own_server,
     prefect_server,
 )
-from winnow.flows.reports.open_readonly import may_be_there, remember
+from winnow.flows.reports.default_database import may_be_there, remember
 from winnow.flows.reports.summary import is_known_settled, print_summary, status_now
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer

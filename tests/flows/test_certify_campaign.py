@@ -300,7 +300,7 @@ def test_who_labels_is_kept_however_labels_are_given(tmp_path):
     assert stored == {first: "Ann", second: "Bea", third: "terminal"}
     for options, said in (
         (("--as", " "), "give the annotator's name, 1 to"),
-        (("--correct",), "--correct applies to a file of labels; give FILE with it"),
+        (("--correct",), "--correct needs labels to store: add FILE or --skip KEY"),
     ):
         refused = winnow(tmp_path, "label", "survivor", *options)
         assert refused.returncode in (1, 2)
@@ -618,7 +618,7 @@ def test_the_replayed_evidence_agrees_with_what_was_decided(finished):
     for heading in (
         "Certificates",
         "Risks",
-        "E-values against labels; the line to reach once is 1/delta = 10",
+        "E-values against labels; a candidate must reach 1/delta = 10 once",
     ):
         assert heading in told
     table = told.partition(heading)[2].partition("Weights")[0]

@@ -246,7 +246,7 @@ def test_a_file_that_cannot_be_written_is_named_and_an_older_one_stays(finished,
     older = tmp_path / "older"
     older.write_text("older")
     for path, said in (
-        ("nowhere/x", "there is no folder nowhere; make it first"),
+        ("nowhere/x", "there is no folder nowhere; create it first"),
         (str(tmp_path), "is a folder; name a file"),
         ("winnow.db", "winnow.db is a database; name another file"),
     ):
@@ -513,7 +513,7 @@ def helps(*words):
 
 def test_no_help_folds_the_names_of_choices():
     said = helps()
-    assert "One of leaderboard, comparisons, rounds" in said
+    assert "View to print: leaderboard, comparisons" in said
     assert [line for line in said.splitlines() if "<" in line and ">" not in line.partition("<")[2]] == [
         each for each in said.splitlines() if "[1<=x" in each
     ]

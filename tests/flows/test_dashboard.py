@@ -417,7 +417,7 @@ def test_a_database_without_campaigns_is_a_sentence(page, tmp_path):
 
 def test_a_campaign_without_a_round_says_so(tmp_path):
     store_campaign(new_database(tmp_path / "winnow.db"))
-    assert any("winnow resume letters continues with it" in each for each in texts(shown("campaign_page")))
+    assert any("To continue, run winnow resume letters." in each for each in texts(shown("campaign_page")))
     assert "No comparison matches." in texts(shown("comparisons_page"))
 
 

@@ -216,7 +216,7 @@ def test_who_may_write_stars_and_notes_an_output_and_all_others_see_it(tmp_path,
     page = press(opened(at="1.2"), "★ Starred")
     looked_at(box(page, "Note").set_value("").run())
     assert not opened(show="starred").dataframe
-    assert "nothing wrong was found" in winnow(tmp_path, "db", "check").stdout
+    assert "no problem was found" in winnow(tmp_path, "db", "check").stdout
 
 
 def test_a_note_is_not_stored_once_nobody_may_write(decided, monkeypatch):

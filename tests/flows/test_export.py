@@ -328,7 +328,7 @@ def test_the_same_campaign_exported_twice_gives_the_same_bytes(scored, tmp_path)
             "unknown part of a best-mean campaign 'leaderbord'; did you mean 'leaderboard'?",
         ),
         (["--only", "battles"], "unknown part of a best-mean campaign 'battles'"),
-        (["--format", "jsonl", "--spreadsheet"], "--spreadsheet is for csv, and jsonl has no formulas"),
+        (["--format", "jsonl", "--spreadsheet"], "--spreadsheet is for csv only: remove --spreadsheet or"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_nothing_written(scored, tmp_path, arguments, said):

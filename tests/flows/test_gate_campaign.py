@@ -16,8 +16,8 @@ from scored_campaigns import KILLS, decisions_with_kills, line_of, write_scored
 import winnow as winnow_package
 from winnow.algorithms.claims import NOTHING_CLAIMED, Claim
 from winnow.flows.exit_codes import gate_code
+from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.export.gate_files import begin_gate_files, gate_markdown, junit_xml
-from winnow.flows.reports.open_readonly import reading
 from winnow.flows.run.artifacts import progress
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding, Unscored

@@ -63,7 +63,7 @@ def test_where_a_plain_mean_is_trusted_there_are_risks_and_nothing_is_certified(
     believed = {"estimates": [0.1, 0.2, 0.9], "lower": [None] * 3, "upper": [None] * 3}
     campaign.finish(campaign.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, 1.0, 0.0], best=1, stop=True, **believed)
     page = page_of(tmp_path)
-    assert "Nothing is certified" in page
+    assert "No candidate is certified" in page
     assert "allowed drop = 0.3" in page
     assert not {"certificates", "e-values", "weights"} & {
         attributes["id"] for tag, attributes in Elements(page).tags if tag == "section"

@@ -60,7 +60,7 @@ def test_a_finished_run_becomes_a_campaign_that_others_take(results):
 def test_a_candidate_keeps_its_name_and_another_that_loses_it_is_named(tmp_path):
     (tmp_path / "scores.csv").write_text("model,id,score\nm-4.1,1,1\nm-4-1,1,0\n模型,1,0\n")
     told = winnow(tmp_path, "import", "scores", "scores.csv", "--name", "s")
-    assert "\nm-4-1-2 is the candidate 'm-4.1'\ncandidate is the candidate '模型'\n" in told.stdout
+    assert "\nm-4-1-2 stands for candidate 'm-4.1'\ncandidate stands for candidate '模型'\n" in told.stdout
     assert "Use m-4-1-2: " in told.stdout
 
 

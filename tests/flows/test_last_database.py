@@ -11,7 +11,13 @@ from campaigns import one_message, winnow
 from stored_campaigns import new_database, store_campaign
 
 from winnow.flows.cli.results import dashboards
-from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, last_used, remember, tell_if_unreadable
+from winnow.flows.reports.default_database import (
+    DEFAULT_STORAGE,
+    NOTE,
+    last_used,
+    remember,
+    tell_if_unreadable,
+)
 from winnow.tasks.plugins.own_files import state_folder
 
 ELSEWHERE = "sqlite:///results/other.db"

@@ -56,7 +56,7 @@ def said_by(folder, epsilon):
             "Prefect's progress": standing(look),
             "Prefect's artifact at the end": ending(look, storage),
             "dashboard": str(campaigns_page._row(record, status)["state"]),
-            "index of pages": bundle._row(record, status, "x.html").stands,
+            "index of pages": bundle._row(record, status, "x.html").outcome,
             "model card": model_card(status, record, []),
             "tracker": str(campaign_run._tags(status)),
             "log": logged(status),

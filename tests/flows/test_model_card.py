@@ -7,8 +7,8 @@ import pytest
 from campaigns import one_message, winnow
 from report_campaigns import certified_campaign, change, crowded_campaign, duelled_campaign, scored_campaign
 
+from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.export.model_card import write_model_card
-from winnow.flows.reports.open_readonly import reading
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.look import Look
 
@@ -45,10 +45,10 @@ def test_the_table_says_what_its_numbers_are(tmp_path, build, value):
 def test_a_card_of_many_candidates_is_short_and_one_that_cannot_be_written_is_a_sentence(tmp_path):
     crowded_campaign(tmp_path, 30)
     assert winnow(tmp_path, "report", "letters", "--model-card", "card.md").returncode == 0
-    assert "20 more candidates are left out." in (tmp_path / "card.md").read_text()
+    assert "20 more candidates are not shown." in (tmp_path / "card.md").read_text()
     result = winnow(tmp_path, "report", "letters", "--model-card", "nowhere/card.md")
     assert result.returncode == 1
-    assert "nowhere/card.md: there is no folder nowhere; make it first" in one_message(result)
+    assert "nowhere/card.md: there is no folder nowhere; create it first" in one_message(result)
 
 
 def test_a_card_takes_no_database_s_place(tmp_path):

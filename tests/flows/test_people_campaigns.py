@@ -191,7 +191,7 @@ def test_who_finds_every_task_with_others_is_told_so(ratings, monkeypatch):
 def test_what_was_answered_and_gone_back_to_is_not_said_to_be_skipped(ratings, monkeypatch):
     n = len([row for row in tasks(ratings) if row["state"] == "wanted"])
     said = typed(ratings, monkeypatch, *["3"] * (n - 1), *(["b", "s"] if n > 1 else []), "3")
-    assert "skipped items follow again" not in said
+    assert "skipped items are shown again" not in said
     assert "open in other" not in said
     assert "survivor waits for no judgments" in said
 

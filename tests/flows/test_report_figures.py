@@ -297,7 +297,7 @@ def test_two_hundred_candidates_are_cut_to_what_can_be_read():
     rows = [{"candidate": f"c{n}", "estimate": 0.5, "lower": 0.4, "upper": 0.6} for n in range(30)]
     assert first_of(range(200), "nightly", "leaderboard") == (
         range(40),
-        " Shown are the first 40 of 200; winnow query nightly leaderboard gives all.",
+        " The first 40 of 200 are shown; winnow query nightly leaderboard shows all.",
     )
     tall = intervals(rows, title="t").layout.height
     assert tall > intervals(rows[:5], title="t").layout.height

@@ -113,7 +113,7 @@ def test_what_may_not_change_is_refused_and_nothing_is_written(unfiled, setting,
 def test_settings_are_of_one_campaign_that_there_is(unfiled):
     refused = winnow(unfiled, "resume", "--all", "--set", "stopping.budget=40")
     assert refused.returncode == 2
-    assert "--set changes one campaign: name it instead of giving --all" in one_message(refused)
+    assert "--set changes one campaign: name it instead of --all" in one_message(refused)
     unknown = winnow(unfiled, "resume", "survivr", "--set", "stopping.budget=40")
     assert unknown.returncode == 1
     assert "no campaign is named 'survivr'; there are: survivor" in one_message(unknown)

@@ -298,7 +298,7 @@ REFUSED = {
         "--set stopping.delta: delta is the probability of a wrong answer, not the confidence",
     ),
     "no pool": (["--cron", "0 2 * * *", "--work-pool", "nowhere"], "there is no work pool 'nowhere'"),
-    "folder alone": (["--cron", "0 2 * * *", "--folder", "/work"], "--folder is for workers"),
+    "folder alone": (["--cron", "0 2 * * *", "--folder", "/work"], "--folder needs --work-pool"),
     "relative": (["--cron", "0 2 * * *", "--work-pool", "p", "--folder", "a"], "not an absolute path"),
     "long name": (["--cron", "0 2 * * *", "--set", f"name={'n' * 90}"], "has at most 83 characters"),
 }

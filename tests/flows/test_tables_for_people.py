@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
 
-from winnow.flows.reports.rows.text_table import print_table, table_lines, told_apart
+from winnow.flows.reports.rows.text_table import distinguishable, print_table, table_lines
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.tasks.errors import WinnowError
 
@@ -58,7 +58,7 @@ def test_names_that_differ_in_their_middles_alone_stay_apart_too(width):
     names = [line.split()[0] for line in table_lines(rows, width)[1:]]
     assert names == [f"…{n}…" for n in range(200)]
     # Where short names tell them apart, they stay whole at their ends.
-    assert told_apart(["a/" + "x" * 80, "b/" + "x" * 80], 20) == ["a/" + "x" * 80, "b/" + "x" * 80]
+    assert distinguishable(["a/" + "x" * 80, "b/" + "x" * 80], 20) == ["a/" + "x" * 80, "b/" + "x" * 80]
 
 
 @pytest.mark.parametrize("width", [80, 90, 100])

@@ -127,8 +127,8 @@ def test_guesses_are_said_before_anything_is_sent(folder, monkeypatch):
 def test_a_file_that_is_there_is_never_overwritten(folder, server):
     (folder / "campaign.yaml").write_text("mine")
     assert (
-        "campaign.yaml is there already; run it with winnow run campaign.yaml, or name another by --out"
-        in (one_message(compare(folder, server, *data("--yes"))))
+        "campaign.yaml exists already; run it with winnow run campaign.yaml, or name another file by --out"
+        " FILE" in (one_message(compare(folder, server, *data("--yes"))))
     )
     assert (folder / "campaign.yaml").read_text() == "mine"
     assert server.calls == []
@@ -139,7 +139,7 @@ def test_a_file_that_is_there_is_never_overwritten(folder, server):
 def test_without_a_terminal_only_yes_answers_the_question(folder, server):
     ran = compare(folder, server, *data())
     assert ran.returncode == 2
-    assert "can only be asked in a terminal; say --yes if it is" in one_message(ran)
+    assert "you cannot be asked whether these scores are correct; if they are, add --yes" in one_message(ran)
     assert not (folder / "campaign.yaml").exists()
     assert not (folder / "winnow.db").exists()
 
@@ -150,7 +150,7 @@ def test_in_a_terminal_the_answer_decides(folder, server, monkeypatch, yes):
     monkeypatch.setattr(comparing, "can_ask", lambda _: True)
     monkeypatch.setattr(typer, "confirm", lambda text, default: asked.append((text, default)) or yes)
     ran = compare(folder, server, *data("--judge", "exact"))
-    assert asked == [("Is that how they should be scored?", False)]  # a warning stands above it
+    assert asked == [("Are these scores correct?", False)]  # a warning stands above it
     assert (folder / "campaign.yaml").exists() is yes
     assert ran.returncode == (0 if yes else 2)
     assert (folder / "winnow.db").exists() is yes
@@ -159,7 +159,7 @@ def test_in_a_terminal_the_answer_decides(folder, server, monkeypatch, yes):
             stored = connection.execute("SELECT count(*) FROM generations").fetchone()[0]
         assert stored == len(server.calls) > 0
     else:
-        assert "are kept in" not in ran.stdout
+        assert "are stored in" not in ran.stdout
         assert "      1      1      1      1      1      1   --judge contains\n" in ran.stdout
         assert "--judge numeric" not in ran.stdout  # it scores none of them
 

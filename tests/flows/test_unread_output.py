@@ -86,7 +86,7 @@ TEXT = {"text": 'é 日本 🚀 \\ "q"'}
 
 def printed(encoding, what, tmp_path):
     """Standard output and error of a program that prints with this encoding, as the command does."""
-    program = f"from winnow.flows.main import escape_what_is_lacking\nescape_what_is_lacking()\n{what}"
+    program = f"from winnow.flows.main import escape_unencodable\nescape_unencodable()\n{what}"
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
     return done.stdout, done.stderr.decode()

@@ -132,12 +132,12 @@ def test_interactions_have_intervals_where_every_combination_has_enough_examples
     ("constraints", "said"),
     [
         ([], "no decision used them"),
-        ([{"metric": "valid", "at_least": 0.9, "at_most": None}], "by valid candidates were chosen, too: "),
+        ([{"metric": "valid", "at_least": 0.9, "at_most": None}], "valid also decided the answer: "),
     ],
 )
 def test_metrics_decide_where_they_are_constraints(constraints, said):
     campaign = SimpleNamespace(spec={"constraints": constraints} if constraints else {})
-    assert standard._what_metrics_decided(campaign).startswith(said)
+    assert standard._role_of_metrics(campaign).startswith(said)
 
 
 def test_the_report_shows_the_leader_by_tag_and_all_candidates_beside_their_cost(asked):
@@ -149,7 +149,7 @@ def test_the_report_shows_the_leader_by_tag_and_all_candidates_beside_their_cost
     beside = asked.again(standard.pareto)
     assert len(beside.table) == 4
     assert beside.table[0]["tokens"] == "2.0 ± 0.0"
-    assert "Nothing of cost and time is certified" in beside.note
+    assert "Cost and time are not certified" in beside.note
 
 
 def test_tags_may_be_set_later_and_change_nothing_else(asked, tmp_path):

@@ -172,7 +172,7 @@ def test_what_cannot_be_made_again_is_told_and_is_no_fault(copy, change, told):
     checked = winnow(copy, "db", "check")
     assert checked.returncode == 1
     assert str(finding) in checked.stdout.splitlines()
-    assert checked.stdout.splitlines()[-1].startswith("nothing wrong was found in sqlite:///winnow.db")
+    assert checked.stdout.splitlines()[-1].startswith("no problem was found in sqlite:///winnow.db")
 
 
 def test_the_command_names_a_decision_that_does_not_follow(copy):
@@ -190,7 +190,7 @@ def test_a_decision_of_a_campaign_without_a_version_is_not_covered(copy):
     assert (finding.is_wrong, finding.is_older) == (False, True)
     checked = winnow(copy, "db", "check")
     assert checked.returncode == 0, checked.stdout
-    assert f"not covered, as an older Winnow began it: {finding}" in checked.stdout
+    assert f"not covered, because an older Winnow began it: {finding}" in checked.stdout
 
 
 def test_the_decisions_of_an_earlier_winnow_are_made_again(tmp_path):

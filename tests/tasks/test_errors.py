@@ -70,7 +70,7 @@ def test_a_lack_of_memory_is_said_with_its_remedy(capsys):
     with pytest.raises(SystemExit) as ended, sentences_for_errors():
         raise MemoryError
     assert ended.value.code == ERROR
-    assert "out of memory; stored results are safe" in capsys.readouterr().err
+    assert "out of memory (stored results are safe)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_a_folder_that_may_not_be_used_is_named(capsys, path, said):
     [
         (
             "socks5://127.0.0.1:9",
-            "SOCKS proxies are not supported; pip install socksio, or unset it, or name a proxy that "
+            "SOCKS proxies are not supported; pip install socksio, or unset it, or set it to a proxy that "
             "begins with http://",
         ),
-        ("nonsense://x", "such proxies are not supported; unset it, or name a proxy that begins with"),
+        ("nonsense://x", "such proxies are not supported; unset it, or set it to a proxy that begins with"),
     ],
 )
 def test_a_proxy_that_no_client_can_use_is_named(monkeypatch, capsys, proxy, remedy):

@@ -1,4 +1,4 @@
-"""view: a live page on a results database, served by streamlit in a separate process."""
+"""view: serve a live page on a results database, by streamlit in a separate process."""
 
 import os
 import secrets
@@ -16,20 +16,20 @@ import typer
 
 from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from winnow.flows.reports.default_database import tell_if_unreadable, to_read
 from winnow.flows.reports.http_access import Gate, in_url, is_served_by_others, new_token, reachable
-from winnow.flows.reports.open_readonly import tell_if_unreadable, to_read
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.processes.child_process import end_process, module_command, start_process
 
 FIRST_PORT, PORTS = 8501, 20
-"""Without a --port option: the first port to try, and the number of ports to try."""
+"""First port to try, and number of ports to try, if --port is not given."""
 
 START_TIMEOUT = 60.0
-"""Seconds to wait for a page's first answer; a slow disk may need many of them."""
+"""Seconds to wait for the page's first response, which takes long on a slow disk."""
 
 STOP_TIMEOUT = 5.0
-"""Seconds until an unresponsive server is killed."""
+"""Seconds after which a server that does not end is killed."""
 
 
 def view(
@@ -37,7 +37,7 @@ def view(
     port: Annotated[
         int | None,
         typer.Option(
-            min=1, max=65535, help=f"Port to listen on; by default the first free one from {FIRST_PORT}."
+            min=1, max=65535, help=f"Port to listen on; default: the first free port from {FIRST_PORT}."
         ),
     ] = None,
     host: Annotated[
@@ -52,41 +52,41 @@ def view(
         bool,
         typer.Option(
             "--allow-labels",
-            help="Add a page on which readers give labels and judgments, and let them star outputs.",
+            help="Add a page for labels and judgments, and let readers star outputs and write notes.",
         ),
     ] = False,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
     """Serve a live page on a database: campaigns, figures, single comparisons and SQL.
 
-    The page only reads, and shows the last database used here if the one of --storage does not exist. With
-    --allow-labels, annotators can also give the judgments that campaigns wait for, star outputs and write
-    notes; the database is then the named one.
+    The page only reads. If the default database does not exist, it shows the last database used in this
+    folder. With --allow-labels, annotators can also give the judgments that campaigns wait for, star outputs
+    and write notes; the page then always uses the database of --storage.
 
-    The printed address contains a token, which a browser keeps while it is open.
+    The printed address contains a token, which the browser keeps until it is closed.
     """
     require("view", "winnow view")
-    if not allow_labels:  # whatever writes is told its database
+    if not allow_labels:  # a page that writes uses no other database than the named one
         storage = to_read(storage)
     secret = new_token() if token else None
-    # Here, where a wrong name ends in a sentence: the server is another process.
+    # Check the names here, where an error becomes a message; the server is another process.
     Gate.at(host, allowed=allow_host or (), token=secret)
     chosen = _first_free_port(host) if port is None else port
     if not _is_free(host, chosen):
         raise WinnowError(f"{host}:{chosen} is not available; choose another port with --port")
     tell_if_unreadable(storage)
-    # Else the server would outlive a command that is told to end, or whose terminal is closed; and a shell
-    # has what it runs in the background ignore the first of these.
+    # End the server when this command is stopped or its terminal is closed. SIGINT is set as well, because
+    # shells let commands in the background ignore it.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    # Linux alone tells whose a connection is.
+    # Only Linux shows which user a connection is from.
     ticket = secrets.token_urlsafe(32) if secret and sys.platform == "linux" else None
     server = _start(storage, host, chosen, allow_host or [], secret, ticket, allow_labels=allow_labels)
     try:
         _wait_until_up(server, host, chosen)
         page = f"http://{in_url(host)}:{chosen}/"
         url = f"{page}?token={secret}" if secret else page
-        print(f"serving {url}; Ctrl-C ends it", flush=True)
+        print(f"serving {url}; stop with Ctrl-C", flush=True)
         if browser:
             open_in_browser(f"{page}?ticket={ticket}" if ticket else url)
         server.wait()
@@ -115,7 +115,7 @@ def _start(
     )
     from winnow.storage.engine.database import absolute_url
 
-    # Nobody who reads may write because of what stands in the environment.
+    # Drop these variables, so that the user's environment cannot let readers write.
     dropped = (TOKEN_VARIABLE, TICKET_VARIABLE, ALLOW_LABELS_VARIABLE)
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     storage = absolute_url(storage)  # the server leaves this folder
@@ -124,7 +124,7 @@ def _start(
     environment |= {name: value for name, value in secret.items() if value is not None}
     return start_process(
         module_command("winnow.flows.reports.dashboard.server", host, port, *allowed),
-        stdin=subprocess.PIPE,  # the server ends when it closes, however this process ends
+        stdin=subprocess.PIPE,  # the server ends when this pipe closes, however this process ends
         stdout=None,
         stderr=None,
         environment=environment,
@@ -152,7 +152,7 @@ def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> Non
 
 def _ended(server: subprocess.Popen[bytes]) -> WinnowError:
     return WinnowError(
-        f"Streamlit ended by itself (exit code {server.returncode}); its message, if any, is above"
+        f"Streamlit ended unexpectedly (exit code {server.returncode}); see its messages above, if any"
     )
 
 
@@ -164,7 +164,7 @@ def _first_free_port(host: str) -> int:
 def _is_free(host: str, port: int) -> bool:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
-        # As the server does: a port that was just given back counts as free.
+        # Set as the server sets it, so that a port that was just released counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -1,4 +1,4 @@
-"""export: a campaign as files for other tools, and as a run of an experiment tracker."""
+"""export: write a campaign to files for other tools, or to an experiment tracker."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -9,7 +9,7 @@ import typer
 
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, ReadStorage
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.default_database import reading
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 TRACKER_RUNS = "winnow.flows.reports.export.trackers.tracker_runs:write_runs"
-"""Import path of the function that writes tracker runs."""
+"""Import path of the function that writes runs to experiment trackers."""
 
 
 class FormatChoice(StrEnum):
-    """Formats of tables in files."""
+    """File formats of the exported tables."""
 
     csv = "csv"
     jsonl = "jsonl"
@@ -31,11 +31,17 @@ class FormatChoice(StrEnum):
 
 def export(
     name: CampaignName,
-    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="New or empty folder.")] = None,
-    format_: Annotated[FormatChoice, typer.Option("--format", help="Of the tables.")] = FormatChoice.csv,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="New or empty folder to write to.")
+    ] = None,
+    format_: Annotated[
+        FormatChoice, typer.Option("--format", help="File format of the tables.")
+    ] = FormatChoice.csv,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="PART", help="A view, battles or inspect; repeatable. Default: all."),
+        typer.Option(
+            metavar="PART", help="Part to export: a view, battles or inspect; repeatable. Default: all."
+        ),
     ] = None,
     spreadsheet: Annotated[
         bool,
@@ -46,32 +52,35 @@ def export(
     ] = False,
     mlflow: Annotated[
         str | None,
-        typer.Option(metavar="URI", help="Write a run of MLflow: its server, or sqlite:///FILE."),
+        typer.Option(metavar="URI", help="Write a run to MLflow: URI of its server, or sqlite:///FILE."),
     ] = None,
-    experiment: Annotated[str, typer.Option(metavar="NAME", help="Of MLflow, for --mlflow.")] = "winnow",
+    experiment: Annotated[
+        str, typer.Option(metavar="NAME", help="With --mlflow: name of the experiment.")
+    ] = "winnow",
     wandb: Annotated[
         str | None,
         typer.Option(
             metavar="PROJECT",
-            help="Write a run of Weights & Biases, into PROJECT or ENTITY/PROJECT; with WANDB_MODE=offline "
-            "into a folder.",
+            help="Write a run to Weights & Biases: PROJECT or ENTITY/PROJECT; with WANDB_MODE=offline, to a "
+            "folder.",
         ),
     ] = None,
     storage: ReadStorage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
-    """Write all results of a campaign to a folder, one file for each view, or to a tracker.
+    """Write all results of a campaign to a folder, one file per view, or to an experiment tracker.
 
-    Duels are also written as battles of LMArena, scores as logs of Inspect. Outputs are written unchanged:
-    open csv of untrusted models in a spreadsheet only with --spreadsheet. A tracker receives the definition,
-    metrics over rounds, the answer, the leaderboard and the report, but no outputs except the few in the
-    report; a campaign that is exported again continues the same run.
+    Duels are also written as battles of LMArena, and scores as logs of Inspect. Outputs are written
+    unchanged: if you open csv files of untrusted models in a spreadsheet, export them with --spreadsheet. A
+    tracker receives the definition, metrics over rounds, the answer, the leaderboard and the report, but no
+    outputs except the few in the report. If a campaign is exported again, the same run of the tracker is
+    continued.
     """
     if folder is None and mlflow is None and wandb is None:
         raise SpecError("name a folder to write to, --mlflow URI or --wandb PROJECT")
     chosen: FileFormat = format_.value
     if spreadsheet and chosen != "csv":
-        raise SpecError(f"--spreadsheet is for csv, and {chosen} has no formulas: give one of the two")
+        raise SpecError(f"--spreadsheet is for csv only: remove --spreadsheet or --format {chosen}")
     if folder is not None:
         _write_folder(name, folder, chosen, only or (), storage, spreadsheet=spreadsheet, json=json)
     if mlflow is not None or wandb is not None:

@@ -1,4 +1,4 @@
-"""metrics: metrics of a results database for Prometheus, printed once or served."""
+"""metrics: print or serve a results database's metrics for Prometheus."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
@@ -21,29 +21,30 @@ def metrics(
             metavar="PORT",
             min=1,
             max=65535,
-            help="Serve the metrics on this port until Ctrl-C, instead of printing them once.",
+            help="Port on which to serve the metrics until Ctrl-C, instead of printing them once.",
         ),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(help="Address to listen on; scrapers must send a token (WINNOW_TOKEN, or a new one)."),
+        typer.Option(help="Address to listen on, with --serve."),
     ] = "127.0.0.1",
     allow_host: AllowHost = None,
     token: TokenOption = True,
 ) -> None:
-    """Metrics of all campaigns of a database, in the text format of Prometheus. It only reads.
+    """Print or serve the metrics of a database's campaigns, in the text format of Prometheus.
 
-    All campaigns count, also those that a schedule or another machine runs. Each scrape reads the database
-    again. At a port, which other users of this machine can reach too, each scrape must send the header
-    `Authorization: Bearer TOKEN`, which Prometheus calls `authorization: {credentials: TOKEN}`.
+    All campaigns are included, also those that a schedule or another machine runs. The database is only read,
+    again at each scrape. Other users of this machine can reach the port. So each scrape must send the header
+    `Authorization: Bearer TOKEN` (in Prometheus's configuration, `authorization: {credentials: TOKEN}`),
+    unless you give --no-token.
     """
     from prometheus_client import CollectorRegistry, generate_latest
 
-    from winnow.flows.reports.open_readonly import reading
+    from winnow.flows.reports.default_database import reading
     from winnow.flows.reports.prometheus import CampaignMetrics
 
     with reading(storage):
-        pass  # a database that is not there is told at once
+        pass  # raises now if the database does not exist
     registry = CollectorRegistry(auto_describe=False)
     registry.register(CampaignMetrics(storage))
     if serve is None:

@@ -1,4 +1,4 @@
-"""query: rows from the results database."""
+"""query: print rows of a campaign's views, or of a SQL query."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, Json, OneCampaign, ReadStorage
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.tasks.campaign.look import Look
@@ -20,16 +20,16 @@ from winnow.tasks.queries.views import VIEWS, ask, columns_of
 if TYPE_CHECKING:
     pass
 
-# mypy knows the members of no StrEnum that is not written out.
+# mypy cannot infer the members of a StrEnum made by a call.
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
 FOR_PEOPLE = FormatChoice("table")
 SHOWN_WITH_WARNINGS = ("leaderboard", "coverage")
-"""Views with a row per candidate, with its warnings below."""
+"""Views below which a terminal shows warnings about candidates' outputs."""
 SHOWN_BY = "--columns NAME,... or --format csv"
-"""Options that show the columns that do not fit into the terminal."""
+"""Options that show columns that do not fit into the terminal."""
 
 
-def _known(context: typer.Context, view: str | None) -> str | None:
+def _require_view(context: typer.Context, view: str | None) -> str | None:
     if view is None or view in VIEWS:
         return view
     if (name := context.params.get("name")) in VIEWS:
@@ -43,46 +43,49 @@ def query(
         str | None,
         typer.Argument(
             metavar="[VIEW]",
-            help=f"One of {', '.join(VIEWS)}.",
+            help=f"View to print: {', '.join(VIEWS)}.",
             autocompletion=lambda: [*VIEWS],
-            callback=_known,
+            callback=_require_view,
         ),
     ] = None,
     sql: Annotated[
-        str | None, typer.Option(metavar="SELECT", help="Run a SQL query instead; read-only.")
+        str | None, typer.Option(metavar="SELECT", help="Run a read-only SQL query instead.")
     ] = None,
     series: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="List the campaigns of a schedule, with changes of the winner."),
+        typer.Option(
+            metavar="NAME", help="List the campaigns of a schedule instead, with changes of the winner."
+        ),
     ] = None,
     format_: Annotated[
-        FormatChoice, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FormatChoice)}.")
+        FormatChoice,
+        typer.Option("--format", metavar="FORMAT", help=f"Output format: {', '.join(FormatChoice)}."),
     ] = FOR_PEOPLE,
     json: Json = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
     columns: Annotated[
         str,
-        typer.Option(
-            metavar="NAME,...", help="Show these columns, in this order, however wide the table gets."
-        ),
+        typer.Option(metavar="NAME,...", help="Columns to show, in this order, however wide the table gets."),
     ] = "",
-    candidate: Annotated[str | None, typer.Option(help="Only this candidate's comparisons.")] = None,
+    candidate: Annotated[str | None, typer.Option(help="Show only this candidate's comparisons.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of comparisons.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit of --sql, in seconds.")] = 600.0,
     mebibytes: Annotated[int, typer.Option(min=1, help="Maximum size of a --sql result, in MiB.")] = 1024,
     storage: ReadStorage = DEFAULT_STORAGE,
 ) -> None:
-    """Query a campaign's leaderboard, comparisons, rounds, curve, coverage, costs, or use SQL.
+    """Print a view of a campaign, such as its leaderboard, comparisons or costs, or run SQL.
 
-    Single outputs of comparisons with several, with their scores, are in outputs. Reuse from other campaigns
-    is in reuse, and changes of the winner since the last campaign on the same dataset are in history.
-    Campaigns of duels (best-duel) also have which candidate beats which (head-to-head, strengths), and the
-    judges' behaviour (judgments, judges, verdicts, agreement); certify campaigns have the evidence over time
-    (e-values), the reliance on the autoevaluator (weights), its agreement with humans (agreement), and given
-    and wanted labels (labels); route campaigns have the prompts routed to each candidate (picks). With
-    --series, the campaigns of a schedule are listed: one row per campaign, with changes of the winner, and
-    the numbers of new and reused generations. SQL statements run in a separate process, limited by --seconds
-    and --mebibytes.
+    Views of all campaigns include outputs (the single outputs of comparisons that have several, with scores),
+    reuse (outputs reused from other campaigns) and history (changes of the winner since the last campaign on
+    the same dataset).
+
+    best-duel campaigns also have head-to-head and strengths (which candidate beats which), and judgments,
+    judges, verdicts and agreement (how the judges behave). certify campaigns also have e-values (evidence
+    over time), weights (reliance on the autoevaluator), agreement (of the autoevaluator with humans) and
+    labels (given and wanted). route campaigns also have picks (prompts routed to each candidate).
+
+    --series prints one row per campaign of a schedule, with changes of the winner and the numbers of new and
+    reused generations. SQL statements run in a separate process, limited by --seconds and --mebibytes.
     """
     from winnow.storage.records import campaigns as campaign_records
 
@@ -90,7 +93,7 @@ def query(
     wanted = [each.strip() for each in columns.split(",") if each.strip()]
     tell = partial(print_rows, format_=chosen, output=output, columns=wanted, shown_by=SHOWN_BY)
     if (sql is not None) + (series is not None) + (name is not None) > 1:
-        raise SpecError("--sql queries the whole database and --series a series: give one of them, or NAME")
+        raise SpecError("give only one of NAME, --series and --sql")
     if series is not None:
         from winnow.tasks.queries.schedule_history import series_rows
 
@@ -100,8 +103,8 @@ def query(
     if sql is not None:
         bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
         with answered(storage, sql, bounds) as (names, found):
-            different = _different(names)
-            tell((dict(zip(different, row, strict=True)) for row in found), heading=different)
+            unique = _unique(names)
+            tell((dict(zip(unique, row, strict=True)) for row in found), heading=unique)
         return
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(VIEWS)}, or give --series or --sql")
@@ -109,7 +112,7 @@ def query(
         campaign = campaign_records.get_campaign(session, name)
         with ExitStack() as leaving:
             rows = ask(Look(session, campaign), view, candidate=candidate, limit=limit)
-            if close := getattr(rows, "close", None):  # before the session, where its reader has seen enough
+            if close := getattr(rows, "close", None):  # before the session ends, even if rows remain
                 leaving.callback(close)
             tell(rows, view=view, heading=columns_of(rows))
         if view in SHOWN_WITH_WARNINGS and chosen == FOR_PEOPLE:
@@ -117,7 +120,7 @@ def query(
 
 
 def _warn(look: Look) -> None:
-    """Print below a table of candidates what looks wrong with their outputs."""
+    """Print warnings about candidates' outputs below a table."""
     from winnow.flows.reports.output import tell
     from winnow.tasks.queries.status import campaign_status
     from winnow.tasks.queries.warnings.from_outputs import output_warnings
@@ -127,8 +130,8 @@ def _warn(look: Look) -> None:
         tell(f"check: {warning.sentence}")
 
 
-def _different(names: Sequence[str]) -> list[str]:
-    """Column names, with numbers for repeated ones."""
+def _unique(names: Sequence[str]) -> list[str]:
+    """Column names, with a number appended to repeated names."""
     found: list[str] = []
     for name in names:
         new, number = name, 2

@@ -1,4 +1,4 @@
-"""status, list, show, report: status of campaigns. They answer quickly: no model library is imported."""
+"""status, list, show, report: print campaigns' status and results, without importing model libraries."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,7 +16,7 @@ from winnow.flows.cli.options import (
     campaign_names,
 )
 from winnow.flows.exit_codes import ERROR
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.default_database import reading
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.campaign.look import Look
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 OptionalName = Annotated[
     str | None,
     typer.Argument(
-        metavar="[NAME]", help="Name of a campaign; all of them without it.", autocompletion=campaign_names
+        metavar="[NAME]", help="Name of a campaign; default: all campaigns.", autocompletion=campaign_names
     ),
 ]
 
 
 def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
-    """Show the status of a campaign, or of all."""
+    """Show the status of a campaign, or of all campaigns."""
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.summary import print_summary
     from winnow.storage.engine.database import shown_url
@@ -66,7 +66,7 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
 
 
 def _name_unreadable(wrong: Sequence[str]) -> None:
-    """End with what is wrong with campaigns that a list leaves out."""
+    """Print why campaigns are missing from a list, and exit with an error; do nothing if none are missing."""
     from winnow.flows.reports.output import tell
 
     for sentence in wrong:
@@ -111,7 +111,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
         print_json(rows)
     else:
         for row in rows:
-            del row["winners"]  # as far as a line has room, `best` names them
+            del row["winners"]  # `best` names them, shortened to a line
         print_rows(rows, "table")
     _name_unreadable(wrong)
 
@@ -186,12 +186,12 @@ def report(
         typer.Option(
             "--model-card",
             metavar="FILE",
-            help="Write a passage for the winner's model card, in Markdown: the answer, its confidence, "
+            help="Write a section for the winner's model card, in Markdown: the answer, its confidence, "
             "and how to check it; overwrites the file.",
         ),
     ] = None,
 ) -> None:
-    """Print the full report of a campaign, or write it: a page, pictures, a passage of a model card."""
+    """Print the full report of a campaign, or write it as a page, pictures or a model-card section."""
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import SpecError
     from winnow.tasks.plugins.extras import require
@@ -236,7 +236,7 @@ def _write_bundle(session: "Session", folder: Path | None, *, others: Sequence[P
         raise SpecError(
             "--all writes pages only: remove --html, --png, --pdf and --model-card, or name a campaign"
         )
-    assert folder is not None, "give one of NAME and --all"
+    assert folder is not None, "--all is given if NAME is not"
     *pages, index = write_bundle(session, folder, now())
     print(f"wrote {len(pages)} page{'s' * (len(pages) != 1)} and {index}")
 

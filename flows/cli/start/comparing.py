@@ -1,4 +1,4 @@
-"""compare: from models, prompts and data to an answer, without a campaign's file; it writes one."""
+"""compare: run a campaign from models, prompts and data, and write its file."""
 
 import json
 import reprlib
@@ -47,7 +47,8 @@ Models = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="openai:NAME, http://HOST/v1#SERVED-NAME, a checkpoint's folder, or a hub's id; repeatable.",
+        help="openai:NAME, http://HOST/v1#SERVED-NAME, a checkpoint's folder, or OWNER/NAME on Hugging Face; "
+        "repeatable.",
     ),
 ]
 Prompts = Annotated[
@@ -55,20 +56,24 @@ Prompts = Annotated[
     typer.Option(
         "--prompt",
         metavar="TEMPLATE",
-        help="A prompt with {{ COLUMN }}, or @FILE with one; repeatable.",
+        help="A prompt template with {{ COLUMN }}, or @FILE for a file with a template; repeatable.",
     ),
 ]
 JudgeOption = Annotated[
     str | None,
-    typer.Option("--judge", metavar="JUDGE", help="How an output is scored; winnow judges lists the names."),
+    typer.Option("--judge", metavar="JUDGE", help="Judge that scores an output; winnow judges lists them."),
 ]
 BudgetOption = Annotated[
-    int | None, typer.Option("--budget", min=1, help="Most evaluations; by default as many as there can be.")
+    int | None,
+    typer.Option(
+        "--budget", min=1, help="Maximum number of evaluations; default: every candidate on every example."
+    ),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="The outputs are scored as they should be; permits nothing else.")
+    bool,
+    typer.Option("--yes", help="Do not ask whether the outputs are scored correctly; grants no permissions."),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="The campaign's file to write.")]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write the campaign to.")]
 
 
 def compare(
@@ -90,8 +95,8 @@ def compare(
 ) -> None:
     """Compare models and prompts on your examples: see some outputs with their scores, then the answer.
 
-    Missing settings are guessed from the data, and shown before anything is sent. The campaign's file is
-    written, to be edited and run again; an existing file is never overwritten.
+    Missing settings are guessed from the data, and shown before any request is sent. The campaign's file is
+    written, so that you can edit it and run it again. An existing file is never overwritten.
     """
     from winnow.flows.run.comparing import campaign_values
     from winnow.flows.run.first_look import approved
@@ -100,12 +105,14 @@ def compare(
     from winnow.tasks.setup.load import check_spec_file
 
     if out.exists():
-        raise SpecError(f"{out} is there already; run it with winnow run {out}, or name another by --out")
+        raise SpecError(
+            f"{out} exists already; run it with winnow run {out}, or name another file by --out FILE"
+        )
     try:
         refuse_link_elsewhere(out)
     except OSError as error:
         raise SpecError(f"{out} cannot be written: {error.strerror}") from error
-    asked = _asked(data, example, input_, target, out)
+    asked = _read_examples(data, example, input_, target, out)
     name = _free_name(Path(asked.path).name.partition(".")[0], storage or DEFAULT_STORAGE)
     values, asked = campaign_values(
         asked, model, prompt or [], judge, name=name, budget=budget, storage=storage
@@ -116,8 +123,8 @@ def compare(
         print("\n".join(_guesses(asked, checked)), flush=True)
         trial = launch.try_out(checked, -(-SHOWN // len(checked.candidates)), keeps=False)
         _show(trial)
-        if not (yes or _is_right(trial)):
-            _tell_others(trial, checked, out)
+        if not (yes or _confirm(trial)):
+            _print_other_judges(trial, checked, out)
             if asked.written is not None:
                 asked.written.unlink(missing_ok=True)
             raise typer.Exit(2)
@@ -128,7 +135,7 @@ def compare(
     raise typer.Exit(code)
 
 
-def _asked(
+def _read_examples(
     data: str | None, examples: Sequence[str] | None, input_: str | None, target: str | None, out: Path
 ) -> "Examples":
     from winnow.flows.run.comparing import examples_in
@@ -141,7 +148,7 @@ def _asked(
 
 
 def _from_command_line(examples: Sequence[str], out: Path) -> "Examples":
-    """The examples of the command line, in a separate file, because a campaign's file names its data."""
+    """Write the examples of the command line to a file, because a campaign's file names a data file."""
     from winnow.flows.run.comparing import Examples
 
     rows: list[Row] = []
@@ -158,7 +165,9 @@ def _from_command_line(examples: Sequence[str], out: Path) -> "Examples":
         written = path
     except FileExistsError:
         if _text_in(path) != text:
-            raise SpecError(f"{path} holds other examples; name another file by --out FILE") from None
+            raise SpecError(
+                f"{path} exists and has other examples; name another file by --out FILE"
+            ) from None
         written = None
     except OSError as error:
         raise SpecError(f"{path} cannot be written: {error.strerror}") from error
@@ -173,16 +182,16 @@ def _from_command_line(examples: Sequence[str], out: Path) -> "Examples":
 def _text_in(path: Path) -> str | None:
     try:
         return read_text(path)
-    except (OSError, UnicodeDecodeError):  # such as of a link that leads nowhere
+    except (OSError, UnicodeDecodeError):  # for example, a broken link
         return None
 
 
 OPTIONS = {"judge": "--judge", "dataset": "--data", "models": "--model", "prompts": "--prompt"}
-"""The options of the command that give the keys of a campaign's file."""
+"""Keys of a campaign's file -> options of this command that set them."""
 
 
 def _file(out: Path, values: "JsonObject", models: Sequence[str], prompts: Sequence[str]) -> "SpecFile":
-    """The campaign's file, not written yet: its places are the options of the command."""
+    """The campaign's file before it is written; its errors name the options of the command."""
     from winnow.tasks.setup.yaml_file import SpecFile, parse_key
 
     class CommandLine(SpecFile):
@@ -199,8 +208,8 @@ def _file(out: Path, values: "JsonObject", models: Sequence[str], prompts: Seque
 
 
 def _free_name(wanted: str, storage: str) -> str:
-    """An unused campaign name: the wanted one, or that with a number."""
-    from winnow.flows.reports.open_readonly import may_be_there, reading
+    """The wanted campaign name; with a number appended if it is in use."""
+    from winnow.flows.reports.default_database import may_be_there, reading
     from winnow.storage.errors import StorageError
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.spec.shorthands import short_name
@@ -210,14 +219,14 @@ def _free_name(wanted: str, storage: str) -> str:
         try:
             with reading(storage) as session:
                 taken = {each.name for each in campaign_records.readable_campaigns(session)[0]}
-        except StorageError:  # what is wrong is told when it is opened to be written
+        except StorageError:  # reported when the database is opened for writing
             taken = set()
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
     return next(each for each in (name, *numbered) if each not in taken)
 
 
 def _guesses(asked: "Examples", checked: "ResolvedCampaign") -> list[str]:
-    """Lines on what is compared, what was guessed, and what is sent to which server."""
+    """Lines on the comparison, the guesses, the requests to servers, and the expected resolution."""
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.reports.summary import hanging
     from winnow.tasks.answer.resolution import expected_resolution
@@ -246,7 +255,7 @@ def _guesses(asked: "Examples", checked: "ResolvedCampaign") -> list[str]:
 
 
 def _server_of(model: "ModelRef") -> str:
-    """The server of a model, or its API if only that is known."""
+    """URL of a model's server, or a clause on its API if the URL is unknown."""
     from winnow.tasks.engines.server_keys import OPENAI_URL, base_url_of
 
     try:
@@ -262,22 +271,26 @@ def _show(trial: "Trial") -> None:
     print("\n".join(trial_lines(trial, terminal_width(sys.stdout), SHOWN)), flush=True)
 
 
-def _is_right(trial: "Trial") -> bool:
-    """Ask in the terminal whether the outputs are scored correctly."""
+def _confirm(trial: "Trial") -> bool:
+    """Ask in the terminal whether the outputs are scored correctly.
+
+    Raises:
+        SpecError: If the command does not run in a terminal.
+    """
     if not can_ask(sys.stdout):
         raise SpecError(
-            "whether that is how outputs should be scored can only be asked in a terminal; say --yes if it is"
+            "not a terminal, so you cannot be asked whether these scores are correct; if they are, add --yes"
         )
-    return typer.confirm("Is that how they should be scored?", default=not trial.warnings)
+    return typer.confirm("Are these scores correct?", default=not trial.warnings)
 
 
 OTHERS = ("exact", "normalised", "contains", "numeric", "f1")
-"""Judges that are tried on the shown outputs."""
+"""Further judges that are tried on the shown outputs."""
 
 
-def _tell_others(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None:
-    """Print what other judges would score for the same outputs."""
-    from winnow.flows.reports.open_readonly import may_be_there
+def _print_other_judges(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None:
+    """Print the scores that other judges give the same outputs."""
+    from winnow.flows.reports.default_database import may_be_there
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.reports.summary import hanging
     from winnow.storage.engine.database import shown_url
@@ -293,11 +306,11 @@ def _tell_others(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None
             "choice", options=labels
         )
     width = terminal_width(sys.stdout)
-    said = f"No campaign was begun, and {out} was not written."
+    text = f"No campaign was started, and {out} was not written."
     if may_be_there(checked.spec.storage):
-        said += f" These outputs are kept in {shown_url(checked.spec.storage)}, to be used again."
-    said += " Other judges give them:"
-    print("\n".join(hanging("", said, width)))
+        text += f" These outputs are stored in {shown_url(checked.spec.storage)}, and will be reused."
+    text += " Scores of other judges:"
+    print("\n".join(hanging("", text, width)))
     for name, judge in judges.items():
         verdicts = [
             judge.judge(Sample(output=each.text, targets=each.targets, has_forms=True)).score
@@ -313,20 +326,20 @@ def _write(out: Path, values: "JsonObject") -> None:
     from winnow.tasks.setup.written_files import campaign_text
 
     comment = [
-        "Written by winnow compare, which ran it. To change something and run it again under another name:",
+        "Written by winnow compare, which ran it. To run a changed file under another name:",
         f"winnow run {out} --fork {values['name']}-2",
     ]
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(campaign_text(values, comment))
     except FileExistsError:
-        raise SpecError(f"{out} is there by now; name another file by --out FILE") from None
+        raise SpecError(f"{out} exists by now; name another file by --out FILE") from None
     except OSError as error:
         raise SpecError(f"{out} cannot be written: {error.strerror}") from error
 
 
 def _next(checked: "ResolvedCampaign", out: Path) -> list[str]:
-    """The two commands to continue with."""
+    """Lines with two commands to continue with."""
     from winnow.storage.engine.database import shown_url, storage_option
 
     spec = checked.spec

@@ -1,4 +1,4 @@
-"""demo: real models, trained on the spot, and a campaign that finds the best of them."""
+"""demo: train small models, and run a campaign that finds the best of them."""
 
 import sys
 from collections.abc import Callable
@@ -23,22 +23,24 @@ def demo(
         ObjectiveChoice,
         typer.Option(
             metavar="OBJECTIVE",
-            help="Scores on a benchmark (best-mean), duels before a judge (best-duel), certificates "
-            "(certify) or routed prompts (route).",
+            help="Objective of the demo: scores on a benchmark (best-mean), duels before a judge "
+            "(best-duel), certificates (certify) or routed prompts (route).",
         ),
     ] = FIRST_OBJECTIVE,
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
-            help="Small demo without vLLM: two tiny models, one task, an HTML report.",
+            help="Run a small demo without vLLM: two tiny models, one task, an HTML report.",
         ),
     ] = False,
-    browser: Annotated[bool, typer.Option(help="With --quick: open the page if run in a terminal.")] = True,
+    browser: Annotated[
+        bool, typer.Option(help="With --quick: open the report in a browser, if run in a terminal.")
+    ] = True,
 ) -> None:
     """Train small models, run a campaign on them, and print the winner; run it again to resume."""
     if quick and objective != FIRST_OBJECTIVE:
-        raise SpecError("--quick is a campaign of scores (best-mean); leave --objective or --quick out")
+        raise SpecError(f"--quick is for best-mean only; remove --quick or --objective {objective}")
     from winnow.tasks.plugins.extras import require
 
     if quick:
@@ -56,7 +58,7 @@ def demo(
     from winnow.infra.demo.artefacts import fingerprint_of, is_current
     from winnow.tasks.setup.load import check_campaign_file
 
-    # One that was there already may be a stranger's, and not what the demo writes.
+    # A file that existed before may be from a third party, not from the demo.
     is_ours = is_current(spec, fingerprint_of(spec.read_text("utf-8")))
     how = f"winnow validate {spec} --trust allows it"
     approve = None if is_ours else approving(Trust(asks=True, how=how))
@@ -66,7 +68,7 @@ def demo(
         code = run_stored_campaign(launch.store(checked))
     if quick:
         _show_page(storage, name, spec.with_suffix(".html"), browser=browser and sys.stdout.isatty())
-    print(_what_shows_more(name, storage))
+    print(_further_commands(name, storage))
     raise typer.Exit(code)
 
 
@@ -94,10 +96,10 @@ def _show_page(storage: str, name: str, path: Path, *, browser: bool) -> None:
         open_in_browser(str(page.absolute()))
 
 
-def _what_shows_more(name: str, storage: str) -> str:
+def _further_commands(name: str, storage: str) -> str:
     from winnow.storage.engine.database import storage_option
 
-    # The answer itself names the page and the dashboard.
+    # The answer already lists the commands for the page and the dashboard.
     commands = {
         f"winnow report {name}": "the whole report in the terminal",
         f"winnow query {name} comparisons": "every prompt, answer and score",

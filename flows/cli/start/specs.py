@@ -1,4 +1,4 @@
-"""init, selectors, judges, schema: a campaign's starter file, and what it can contain."""
+"""init, selectors, judges, schema: write a campaign's starter file, and list what it can contain."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -28,15 +28,15 @@ def init(
         str | None,
         typer.Option(
             metavar="PROVIDER",
-            help="What runs your models: openai, vllm, transformers, litellm, command, http, python.",
+            help="Provider of your models: openai, vllm, transformers, litellm, command, http, python.",
         ),
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Your examples; the file's columns and judge are guessed from it."),
+        typer.Option(metavar="FILE", help="Your examples; columns and judge are guessed from this file."),
     ] = None,
 ) -> None:
-    """Write a starter file for a campaign; in a terminal it asks for missing options."""
+    """Write a starter file for a campaign; ask for missing options in a terminal."""
     if spec.exists():
         raise SpecError(f"{spec} exists already; name another file, or remove it first")
     text = _starter(objective, provider, data, spec)
@@ -52,12 +52,12 @@ def init(
 
 
 def _starter(objective: str, provider: str | None, data: str | None, spec: Path) -> str:
-    """The text of the file: for the user's models and data if named, else that of an example."""
+    """Text of the starter file: for the user's models and data, or of an example if none are named."""
     asked: list[JsonObject] = []
     is_first = objective == FIRST_OBJECTIVE
     if is_first and provider is None and data is None and can_ask(sys.stdout):
         provider = typer.prompt(
-            "What runs your models (openai, vllm, transformers, litellm, command, http, python)?",
+            "Provider of your models (openai, vllm, transformers, litellm, command, http, python)?",
             default="openai",
         )
         asked = _asked_models(provider)
@@ -77,11 +77,11 @@ def _starter(objective: str, provider: str | None, data: str | None, spec: Path)
 
 
 SERVED = "openai"
-"""The provider whose models a server at an address runs."""
+"""The provider whose models run on a server with a URL."""
 
 
 def _asked_models(provider: str) -> list[JsonObject]:
-    """The models that a user names, and their server; none without names, or for a program."""
+    """Ask for the names and the server of the user's models; empty without names, and for agents."""
     from winnow.tasks.engines.known_providers import AGENTS
     from winnow.tasks.setup.starter_files import models_named
 
@@ -90,23 +90,23 @@ def _asked_models(provider: str) -> list[JsonObject]:
     server = ""
     if provider == SERVED:
         server = typer.prompt(
-            "Where (http://HOST/v1 of a server, or openai for OpenAI's own)?",
+            "Server (its URL, http://HOST/v1, or openai for OpenAI's own)?",
             default="http://127.0.0.1:8000/v1",
         )
-    names = typer.prompt("Your models, with commas between them (Enter for none)?", default="")
+    names = typer.prompt("Your models, separated by commas (Enter for none)?", default="")
     return models_named(provider, [each.strip() for each in names.split(",") if each.strip()], server)
 
 
 def starter(objective: str) -> str:
-    """Return the text of the campaign file in examples/ for this objective."""
+    """Text of the example campaign for this objective, from examples/."""
     return (files("winnow") / "examples" / f"{objective}.yaml").read_text("utf-8")
 
 
-AllSelectors = Annotated[bool, typer.Option("--all", help="List also baselines from papers.")]
+AllSelectors = Annotated[bool, typer.Option("--all", help="Also list baselines from papers.")]
 
 
 def selectors(all_: AllSelectors = False, json: Json = False) -> None:
-    """List the algorithms a campaign can use, with their parameters."""
+    """List the selectors (algorithms) that a campaign can use, with their parameters."""
     from winnow.algorithms.errors import AlgorithmError
     from winnow.algorithms.registry import describe, selector_names
 
@@ -131,7 +131,7 @@ def selectors(all_: AllSelectors = False, json: Json = False) -> None:
 
 
 def judges(json: Json = False) -> None:
-    """List the judges a campaign can use, with their parameters."""
+    """List the judges that a campaign can use, with their parameters."""
     from winnow.tasks.judges import registry
 
     of_pairs = [each for each in OBJECTIVES if traits_of(each).compares_pairs]

@@ -1,4 +1,4 @@
-"""try: a few outputs of every candidate of a file with their scores, before a campaign begins."""
+"""try: show a few scored outputs of every candidate, before a campaign begins."""
 
 import sys
 from typing import Annotated
@@ -14,7 +14,7 @@ from winnow.flows.cli.options import (
     overrides_of,
 )
 
-Examples = Annotated[int, typer.Option("--n", min=1, help="Number of examples that every candidate answers.")]
+Examples = Annotated[int, typer.Option("--n", min=1, help="Number of examples, answered by every candidate.")]
 
 
 def try_file(
@@ -27,8 +27,8 @@ def try_file(
 ) -> None:
     """Show input, target, output and score of every candidate on a few examples; start no campaign.
 
-    The outputs are stored, so that a campaign reuses them. The campaign's line on new examples mentions that
-    outputs of these examples were seen.
+    The outputs are stored, and a campaign of the file reuses them. That campaign's line on new examples
+    mentions that you saw outputs of these examples.
     """
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.run.launch import launching

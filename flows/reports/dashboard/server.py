@@ -52,7 +52,7 @@ class Door:
         elif (
             scope["type"] == "http"
             and scope["method"] in ("GET", "HEAD")
-            and any(map(self._gate.knows, asked))
+            and any(map(self._gate.is_token, asked))
         ):
             await self._exchange(scope, send)
         else:

@@ -1,8 +1,8 @@
 """Export duels in the format of LMArena's battles.
 
 Columns, their order and the names of winners are those of the dataset chatbot_arena_conversations (LMSYS,
-2023), which FastChat's `clean_battle_data.py` writes and its rating tools read. Only `outcome` is added: the
-preference for model_a.
+2023). FastChat's `clean_battle_data.py` writes this format, and its rating tools read it. One column is
+added: `outcome`, the preference for model_a.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,16 +31,17 @@ KINDS: dict[str, Kind] = {
 
 
 def battles(session: Session, campaign_id: int) -> Iterator[Row]:
-    """One battle per duel with an outcome, in planned order; duels without one have no winner to report.
+    """Yield one battle per duel with an outcome, in planned order.
 
-    `question_id` is the example's key, `judge` the kind of judge, `tstamp` the time of the duel's decision,
-    in seconds since the epoch. No judge can answer that both are bad, so "tie (bothbad)" never occurs.
+    `question_id` is the example's key, `judge` the kind of judge, and `tstamp` the time of the duel's
+    decision in seconds since the epoch. The winner "tie (bothbad)" never occurs, because no judge can answer
+    that both outputs are bad.
     """
     return map(_battle, judged_duels(session, campaign_id))
 
 
 def kinds_of(_: Iterable[str]) -> Mapping[str, Kind]:
-    """The kind of value in each column of battles."""
+    """The type of each column of battles."""
     return KINDS
 
 
@@ -54,7 +55,7 @@ def _battle(duel: Row) -> Row:
         "conversation_a": _conversation(duel["prompt"], duel["text"]),
         "conversation_b": _conversation(duel["prompt_b"], duel["text_b"]),
         "turn": 1,
-        # No judge is told whose answers they are.
+        # No judge sees which candidates the answers are from.
         "anony": True,
         "language": "unknown",
         "tstamp": duel["decided_at"].timestamp(),

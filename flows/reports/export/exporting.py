@@ -1,6 +1,6 @@
 """Export all results of a campaign: one file per view, and files for other tools.
 
-A folder is written with all of its files, or not at all.
+The folder is written with all of its files, or not at all.
 """
 
 import json
@@ -33,14 +33,14 @@ DEFINITION = "campaign.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One file of an export, or one folder of files."""
+    """A part of an export: one file, or one subfolder."""
 
     name: str
     file: str | None
-    """Name of the file in the folder; None if the part is empty, so that no file was written."""
+    """Name of the file or subfolder; None if the part is empty, so that nothing was written."""
     rows: int
     note: str = ""
-    """Reason why the part is empty, if it is not simply that the campaign has no rows."""
+    """Reason why the campaign cannot have this part; empty if the part only has no rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +52,16 @@ class _Export:
     spreadsheet: bool
 
     def part(self, name: str, *, is_named: bool) -> Part:
-        """Write one part; a view that this campaign does not have is an error only if it was named."""
+        """Write one part.
+
+        Raises:
+            WinnowError: If the user named a view (`is_named`) that this campaign cannot have.
+        """
         if name == INSPECT:
             rows = write_logs(self.session, self.campaign, self.folder / INSPECT)
             return Part(name=name, file=INSPECT if rows else None, rows=rows)
         if name == BATTLES:
-            # CSV has no place for conversations.
+            # CSV cannot hold conversations.
             format_: FileFormat = "jsonl" if self.format == "csv" else self.format
             found = battles.battles(self.session, self.campaign.id)
             return self._table(name, found, battles.kinds_of, format_)
@@ -76,7 +80,7 @@ class _Export:
 
 
 def parts_of(objective: str) -> list[str]:
-    """The parts of an export for an objective: its views, then files for other tools."""
+    """Names of the parts of an objective's export: its views, then files for other tools."""
     return [*answered_by(objective), BATTLES if traits_of(objective).compares_pairs else INSPECT]
 
 
@@ -88,18 +92,19 @@ def export(
     only: Sequence[str] = (),
     spreadsheet: bool = False,
 ) -> list[Part]:
-    """Write a campaign's parts to a new folder, all or none; return the parts.
+    """Write a campaign's parts to a new folder, and return them; on an error, write nothing.
 
     Args:
         look: The campaign, in one consistent state for the whole export.
         folder: The folder, which must be new or empty.
-        format_: Format of the tables. Battles are JSON lines if it is csv, logs of Inspect always JSON.
-        only: Names of parts; all of them if empty.
-        spreadsheet: Put an apostrophe before csv values that a spreadsheet would read as formulas.
+        format_: Format of the tables. Battles are written as JSON lines instead of csv; logs of Inspect are
+            always JSON.
+        only: Names of the parts to write; empty for all parts.
+        spreadsheet: Whether csv values that a spreadsheet would read as formulas get an apostrophe.
 
     Raises:
         SpecError: If a part does not exist.
-        WinnowError: If the folder cannot be written.
+        WinnowError: If the folder cannot be written, or the campaign cannot have a named part.
     """
     known = parts_of(look.record.objective)
     for name in only:
@@ -116,7 +121,7 @@ def export(
 
 
 def _write_definition(campaign: CampaignRecord, path: Path) -> None:
-    """Write the campaign's definition next to its results."""
+    """Write a campaign's definition as JSON."""
     definition = {
         "name": campaign.name,
         "objective": campaign.objective,
@@ -131,10 +136,10 @@ def _write_definition(campaign: CampaignRecord, path: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Generator[Path, None, None]:
-    """A temporary folder next to its final place, moved there at the end, and deleted on any error.
+    """Yield a temporary folder, which is renamed to `folder` at the end, or deleted on any error.
 
     Raises:
-        WinnowError: If the place already has files, or cannot be written.
+        WinnowError: If `folder` already has files, or cannot be written.
     """
     try:
         refuse_link_elsewhere(folder)
@@ -143,7 +148,7 @@ def whole_folder(folder: Path) -> Generator[Path, None, None]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
         try:
-            # What mkdtemp makes is private; an export is as public as the user's other folders are.
+            # mkdtemp makes private folders; give this one the mode of the user's other new folders.
             beside.chmod(0o777 & ~umask())
             yield beside
             os.replace(beside, folder)

@@ -1,11 +1,11 @@
-"""The result of `winnow gate` for a pipeline: JUnit XML, and Markdown for a pull request."""
+"""Write the result of `winnow gate` for a pipeline: JUnit XML, and Markdown for a pull request."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from winnow.flows.reports.output import in_place_of
+from winnow.flows.reports.output import atomic_replacement
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.gate import WORDS, difference_words
@@ -18,29 +18,28 @@ PASSED = ("no-worse", "better")
 
 
 UNFINISHED = "not finished: no result for any candidate; see the output of winnow gate"
-"""Content of the files until the gate has an answer."""
+"""Sentence in the files until the gate has an answer."""
 
 
 class Case(NamedTuple):
-    """A JUnit test case: its subject and its content.
-
-    The kind is failure or error; None if the case passed.
-    """
+    """A JUnit test case, for one candidate."""
 
     name: str
     kind: str | None
+    """XML element of the result: "failure" or "error"; None if the case passed."""
     type: str = ""
-    said: str = ""
+    text: str = ""
 
 
 def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None) -> None:
-    """Write to the given files that the gate has no answer yet, so that an earlier answer is not used.
+    """Write to the files that the gate has no answer yet, so that a pipeline does not use an earlier answer.
+
+    Nothing is written to devices and pipes, because such a text cannot be replaced later.
 
     Args:
-        subject: The command or function, in words.
-        junit: File for the XML; devices and pipes are left out, because text written to them cannot be
-            replaced.
-        markdown: The same for the summary.
+        subject: Path of the campaign's file, or another name of the gate.
+        junit: File for the XML; None writes no XML.
+        markdown: File for the summary; None writes no summary.
 
     Raises:
         WinnowError: If a file cannot be written.
@@ -53,12 +52,12 @@ def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None)
     for path, text in texts:
         if path is None or (path.exists() and not path.is_file()):
             continue
-        with in_place_of(path) as beside:
+        with atomic_replacement(path) as beside:
             beside.write_text(text, encoding="utf-8")
 
 
 def write_gate_files(status: CampaignStatus, *, junit: Path | None, markdown: Path | None) -> None:
-    """Write the results to the given files.
+    """Write the results to the files; None writes no file.
 
     Raises:
         WinnowError: If a file cannot be written.
@@ -66,16 +65,15 @@ def write_gate_files(status: CampaignStatus, *, junit: Path | None, markdown: Pa
     for path, text in ((junit, junit_xml), (markdown, gate_markdown)):
         if path is None:
             continue
-        with in_place_of(path) as beside:
+        with atomic_replacement(path) as beside:
             beside.write_text(text(status), encoding="utf-8")
 
 
 def junit_xml(status: CampaignStatus) -> str:
-    """A test suite with a test case for each candidate except the baseline.
+    """JUnit XML: a test suite with a test case for each candidate except the baseline.
 
-    A case fails if its candidate is shown to be worse. If nothing is shown about it, because it is open or
-    was dropped, or because all scores are 0, the case is an error: a test that could not be decided did not
-    pass.
+    A case fails if its candidate is shown to be worse. The case is an error if nothing is shown about the
+    candidate: if it is undecided or was dropped, or if all scores are 0.
     """
     answer = status.answer
     cases = [
@@ -88,8 +86,7 @@ def junit_xml(status: CampaignStatus) -> str:
         for each in answer.candidates
         if each.name != answer.baseline
     ]
-    told = status.headline_sentences()
-    return _xml(status.name, cases, "\n".join([*told, *_sentences(status)]))
+    return _xml(status.name, cases, "\n".join([*status.headline_sentences(), *_sentences(status)]))
 
 
 def _xml(subject: str, cases: Sequence[Case], output: str) -> str:
@@ -104,42 +101,42 @@ def _xml(subject: str, cases: Sequence[Case], output: str) -> str:
     for each in cases:
         case = SubElement(suite, "testcase", classname=printable(subject), name=printable(each.name))
         if each.kind is not None:
-            said = printable(each.said)
-            SubElement(case, each.kind, message=said, type=each.type).text = said
+            text = printable(each.text)
+            SubElement(case, each.kind, message=text, type=each.type).text = text
     SubElement(suite, "system-out").text = printable(output)
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
 def gate_markdown(status: CampaignStatus) -> str:
-    """A heading, a table of all candidates except the baseline, and the sentences on confidence."""
+    """Markdown: a heading, a table of all candidates except the baseline, and the answer's lines."""
     answer = status.answer
     heading = f"### {escaped(status.name)}: {headline(answer, status.state)}"
-    told = " ".join(status.headline_sentences())
+    sentences = " ".join(status.headline_sentences())
     rows = [
         f"| {escaped(each.name)} | {_word(each)} | {escaped(difference_words(answer, each))} |"
         for each in answer.candidates
         if each.name != answer.baseline
     ]
-    said = [f"- {escaped(line)}" for line in _sentences(status)]
+    items = [f"- {escaped(line)}" for line in _sentences(status)]
     return "\n".join(
         [
             heading,
             "",
-            escaped(told),
+            escaped(sentences),
             "",
             "| candidate | verdict | difference |",
             "|---|---|---|",
             *rows,
             "",
-            *said,
+            *items,
             "",
         ]
     )
 
 
 def _verdict(status: CampaignStatus, candidate: CandidateStanding) -> str | None:
-    """The XML element inside a test case; None if the case passed."""
+    """See `Case.kind`."""
     answer = status.answer
     if not answer.is_guaranteed or (answer.is_unsolved and not answer.allows_all_zero):
         return "error"
@@ -153,7 +150,7 @@ def _word(candidate: CandidateStanding) -> str:
 
 
 def _sentences(status: CampaignStatus) -> list[str]:
-    """The answer's lines without those that the cases repeat."""
+    """Lines of the answer, without those that the table or the cases already show."""
     of_cases = set(WORDS.values())
     lines = status_lines(status.answer, status.totals)
     return [f"{word}: {said}" for word, said in lines if word not in of_cases]

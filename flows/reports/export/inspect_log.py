@@ -1,6 +1,6 @@
-"""A candidate's results on one dataset as a log of Inspect, whose format is one model on one task.
+"""Write each candidate's results as a log of Inspect, whose logs have one model and one task.
 
-The format is `EvalLog` of inspect_ai 0.3.285 (schema version 2), as JSON; writing it does not need Inspect. A
+The format is `EvalLog` of inspect_ai 0.3.285 (schema version 2) as JSON; Inspect is not needed to write it. A
 missing score is NaN with its reason, as in `Score.unscored`. All ids are digests of names, so that exporting
 a campaign twice gives the same logs.
 """
@@ -26,13 +26,13 @@ from winnow.tasks.queries.views import ask
 
 SCHEMA_VERSION = 2
 ID_LENGTH = 22
-"""Length of Inspect's own ids."""
+"""Length of an id in Inspect."""
 STOP_REASONS = {"stop": "stop", "length": "max_tokens"}
 METRIC = "mean"
 
 
 def model_name(tallied: Row) -> str:
-    """Provider and model in Inspect's form; the candidate's name if it has no model."""
+    """Provider and model, such as "vllm/NAME", as in Inspect; the candidate's name if it has no model."""
     model = tallied["model"]
     return f"{model['provider']}/{model['name']}" if model else tallied["name"]
 
@@ -44,7 +44,8 @@ def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, 
         campaign: The campaign of the candidate.
         dataset: Name of the dataset.
         tallied: The candidate with its totals, from `storage.queries.exports.tallied`.
-        standing: Its row of the leaderboard, with `has_ended` and the `decided_at` of the latest decision.
+        standing: The candidate's row of the leaderboard, with `has_ended` and the `decided_at` of the latest
+            decision.
         judge: Name of the judge that scored the examples.
     """
     model = model_name(tallied)
@@ -78,11 +79,11 @@ def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, 
 
 
 def sample(row: Row, model: str, log: str) -> JsonObject:
-    """One example of a log.
+    """A sample of a log, for one example.
 
     Args:
-        row: From `storage.queries.exports.scored_examples`.
-        model: The candidate's.
+        row: A row from `storage.queries.exports.scored_examples`.
+        model: The candidate's model; see `model_name`.
         log: Id of the log.
     """
     own_id = _id(log, row["example"])
@@ -107,7 +108,7 @@ def sample(row: Row, model: str, log: str) -> JsonObject:
 
 
 def log_id(campaign: CampaignRecord, tallied: Row) -> str:
-    """The id of a candidate's log."""
+    """Id of a candidate's log."""
     return _id(campaign.name, campaign.created_at.isoformat(), tallied["name"])
 
 
@@ -126,7 +127,7 @@ def _results(tallied: Row, standing: Row, judge: str) -> JsonObject:
                 "metrics": {METRIC: mean} if mean else {},
             }
         ],
-        # The campaign chose the examples, so a plain mean may be biased; this is what it believes.
+        # The selector chose the examples, so the plain mean can be biased; these are its own estimates.
         "metadata": {name: standing[name] for name in ("estimate", "lower", "upper", "best")},
     }
 
@@ -147,7 +148,7 @@ def _score(row: Row) -> JsonObject:
 
 
 def _messages(row: Row, sample_id: str, model: str) -> list[JsonObject]:
-    """The prompt and the answer, if any."""
+    """Messages of the prompt, then the answer, as far as they exist."""
     asked: list[JsonObject] = [] if row["prompt"] is None else [*as_dicts(from_stored(row["prompt"]))]
     said: list[JsonObject] = (
         [] if row["text"] is None else [{"role": "assistant", "content": _said(row), "model": model}]
@@ -159,14 +160,14 @@ def _messages(row: Row, sample_id: str, model: str) -> list[JsonObject]:
 
 
 def _input(asked: Sequence[JsonObject]) -> str | list[JsonObject]:
-    """The prompt: a text, or the messages of a chat."""
+    """The prompt as a text if it is a single user message, else as messages."""
     if [each["role"] for each in asked] == ["user"]:
         return str(asked[0]["content"])
     return list(asked) or ""
 
 
 def _said(row: Row) -> str | list[JsonObject]:
-    """The answer, with the model's reasoning before it if known."""
+    """The answer as a text; if the model's reasoning is known, as parts with the reasoning first."""
     if row["reasoning"] is None:
         return str(row["text"])
     return [{"type": "reasoning", "reasoning": row["reasoning"]}, {"type": "text", "text": row["text"]}]
@@ -189,7 +190,7 @@ def _output(row: Row, model: str, messages: Sequence[JsonObject]) -> JsonObject:
 
 
 def _model_event(row: Row, model: str, messages: Sequence[JsonObject], output: JsonObject) -> JsonObject:
-    """The model call again as an event: Inspect's data frames of messages read texts from there."""
+    """The model call as an event, because Inspect's data frames read messages from events."""
     return {
         "event": "model",
         "timestamp": row["decided_at"].isoformat(),
@@ -217,11 +218,14 @@ def _id(*parts: str) -> str:
 
 
 LONGEST_NAME = 80
-"""Maximum characters of a campaign's and of a candidate's name in a file name."""
+"""Maximum characters of each name (campaign, candidate) in a file name."""
 
 
 def write_logs(session: Session, campaign: CampaignRecord, folder: Path) -> int:
-    """Write the log of every candidate with a score; return their total number of samples."""
+    """Write a log for every candidate with comparisons; return the total number of samples.
+
+    Without a decision, nothing is written and the result is 0.
+    """
     decision = latest_decision(session, campaign.id)
     if decision is None:
         return 0
@@ -252,12 +256,12 @@ def _write(path: Path, beginning: JsonObject, samples: Iterator[JsonObject]) -> 
 
 
 def _json(value: JsonObject) -> str:
-    # Escapes carry what UTF-8 cannot, such as half a surrogate pair in a target.
+    # JSON escapes can hold what UTF-8 cannot, such as half a surrogate pair in a target.
     return json.dumps(value)
 
 
 def _file_name(campaign: CampaignRecord, candidate: str, own_id: str) -> str:
-    """A log's file name in Inspect's form: time, names and id, with names cut for file systems."""
+    """File name of a log as in Inspect: time, names and id; long names are cut for file systems."""
     begun = campaign.created_at.strftime("%Y-%m-%dT%H-%M-%S+00-00")
     names = "-".join(
         re.sub(r"[^A-Za-z0-9.]+", "-", each)[:LONGEST_NAME] for each in (campaign.name, candidate)

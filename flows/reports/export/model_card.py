@@ -1,11 +1,11 @@
-"""A passage for a model card: a campaign's result, its confidence, and how to check it."""
+"""Write a section for a model card: a campaign's result, its confidence, and how to check it."""
 
 import json
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from winnow.flows.reports.output import in_place_of
+from winnow.flows.reports.output import atomic_replacement
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.clauses import estimated
@@ -29,23 +29,23 @@ def write_model_card(look: Look, path: Path) -> None:
     """
     status = campaign_status(look, in_full=True)
     rows = list(ask(look, "leaderboard"))
-    with in_place_of(path) as beside:
+    with atomic_replacement(path) as beside:
         beside.write_text(model_card(status, look.record, rows), encoding="utf-8")
 
 
 def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict[str, object]]) -> str:
-    """The section of a model card in Markdown, with untrusted names escaped.
+    """A campaign's section of a model card in Markdown, with names escaped.
 
     Args:
         status: The campaign's status, in full.
         campaign: The campaign.
-        rows: Rows of its leaderboard.
+        rows: Rows of the campaign's leaderboard.
     """
-    said = [
+    answer_lines = [
         f"- **{escaped(word)}**: {escaped(sentence)}"
         for word, sentence in status_lines(status.answer, status.totals)
     ]
-    warned = [f"- **check**: {escaped(warning.sentence)}" for warning in status.warnings]
+    warnings = [f"- **check**: {escaped(warning.sentence)}" for warning in status.warnings]
     return "\n".join(
         [
             f"## Selection: {escaped(headline(status.answer, status.state))}",
@@ -55,8 +55,8 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
             f"From the {status.objective} campaign {escaped(status.name)} of Winnow, which compared "
             f"{status.totals['candidates']} candidates.",
             "",
-            *said,
-            *warned,
+            *answer_lines,
+            *warnings,
             "",
             *_table(rows, f"estimated {estimated(status.answer)}"),
             "",
@@ -69,13 +69,13 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
 
 
 def _table(rows: list[dict[str, object]], value: str) -> list[str]:
-    """The table; `value` is the estimated value."""
+    """Lines of the leaderboard as a Markdown table; `value` is the heading of the estimates."""
     lines = [
         f"| {escaped(str(row['candidate']))} | {_number(row['estimate'])} | {_interval(row)} "
         f"| {scored_words(row)} | {row['status']} |"
         for row in rows[:MOST_ROWS]
     ]
-    rest = [f"\n{len(rows) - MOST_ROWS} more candidates are left out."] if len(rows) > MOST_ROWS else []
+    rest = [f"\n{len(rows) - MOST_ROWS} more candidates are not shown."] if len(rows) > MOST_ROWS else []
     heading = f"| candidate | {value} | interval | scored | status |"
     return [heading, "|---|---|---|---|---|", *lines, *rest]
 
@@ -90,7 +90,7 @@ def _number(value: object) -> str:
 
 
 def _provenance(campaign: CampaignRecord) -> list[str]:
-    """List items with the facts needed to reproduce the decisions, or to check the stored ones."""
+    """List items with the facts that are needed to reproduce or check the decisions."""
     spec = dict(campaign.spec)
     digest = sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()
     versions = ", ".join(f"{name} {version}" for name, version in campaign.versions.items())

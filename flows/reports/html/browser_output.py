@@ -1,4 +1,4 @@
-"""The page as a PDF and its figures as PNG files, both made by a headless browser."""
+"""Print a page to PDF, and draw its figures as PNG, with a headless browser."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,26 +15,26 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.processes.child_process import last_lines, running_process
 
 WIDTH = 952
-"""Pixels of a figure's width on the widest page."""
+"""Width of a figure on the widest page, in pixels."""
 TITLE_WIDTH, TITLE_LINE, TITLE_GAP = 110, 20, 12
-"""Characters of a line of a title, and pixels of a line and below the last one."""
+"""Characters per line of a title, height of a line, and gap below the title, both in pixels."""
 CAPTION_SIZE = 13
-"""Pixels of the letters of the caption below a title."""
+"""Font size of the caption below a title, in pixels."""
 SCALE = 2
 """Picture pixels per page pixel."""
 PATIENCE = 120.0
-"""Seconds for printing."""
+"""Maximum seconds for printing a page."""
 DRAWING = 20_000
-"""Milliseconds of virtual page time for its figures; they pass as fast as it draws."""
+"""Virtual page time for drawing the figures, in milliseconds; it passes as fast as the browser draws."""
 
 
-def printed(page: bytes) -> bytes:
-    """A report's page as a PDF.
+def as_pdf(page: bytes) -> bytes:
+    """Print a report's page to PDF.
 
     Raises:
-        WinnowError: If no browser can print it, or it fails.
+        WinnowError: If there is no browser, or it cannot print the page.
     """
-    # Imported here, as below: this takes a quarter of a second, which the page alone does not need.
+    # Imported here and below, because the import takes a quarter of a second, and the page does not need it.
     from choreographer.browsers.chromium import Chromium
 
     browser = Chromium.find_browser(skip_local=False)
@@ -47,7 +47,7 @@ def printed(page: bytes) -> bytes:
             str(browser),
             "--headless",
             "--disable-gpu",
-            # The page is our own, and its policy lets it fetch nothing; as root there is no other way.
+            # Needed if the user is root. The page is trusted, and its policy permits no requests.
             "--no-sandbox",
             "--no-first-run",
             f"--user-data-dir={source.parent / 'profile'}",
@@ -68,14 +68,16 @@ def printed(page: bytes) -> bytes:
 
 
 def pictures(sections: Sequence[Section], title: str) -> dict[str, bytes]:
-    """File name -> PNG of each section's figure, numbered in page order, in light colours and page width.
+    """Draw each section's figure as PNG in light colours and page width, by file name.
+
+    File names are numbered in page order.
 
     Args:
-        sections: The sections.
+        sections: Sections of the page; those without a figure are left out.
         title: Sentence above each figure, so that a picture on a slide shows the result.
 
     Raises:
-        WinnowError: If no browser can draw them, or it fails.
+        WinnowError: If there is no browser, or it cannot draw the figures.
     """
     drawn = [section for section in sections if section.figure is not None]
     figures = {
@@ -92,7 +94,7 @@ def pictures(sections: Sequence[Section], title: str) -> dict[str, bytes]:
 
 
 def titled(figure: Figure, title: str, caption: str) -> Figure:
-    """The figure with a sentence and a caption above it, higher by as much as these take."""
+    """Add a sentence and a caption above a figure, and increase its height by as much; return the figure."""
     lines = [as_label(line) for line in wrap(title, TITLE_WIDTH) or [""]]
     lines.append(f'<span style="font-size: {CAPTION_SIZE}px">{as_label(caption)}</span>')
     room = TITLE_LINE * len(lines) + TITLE_GAP
@@ -109,7 +111,7 @@ def titled(figure: Figure, title: str, caption: str) -> Figure:
         },
         margin_t=(figure.layout.margin.t or 0) + room,
         height=(figure.layout.height or 0) + room,
-        paper_bgcolor="white",  # else dark slides show through, and hide the letters
+        paper_bgcolor="white",  # a transparent picture is unreadable on dark slides
     )
     return figure
 
@@ -124,7 +126,7 @@ def _draw(figures: dict[Path, Figure]) -> None:
         for path, figure in figures.items()
     ]
     try:
-        # Without MathJax, which would be fetched, and would read the dollars in names.
+        # Without MathJax, which would need the network, and would interpret dollar signs in names.
         failures = kaleido.write_fig_from_object_sync(orders, kopts={"mathjax": False})
     except errors.ChromeNotFoundError as error:
         raise _missing("--png", "draw") from error
@@ -137,7 +139,7 @@ def _draw(figures: dict[Path, Figure]) -> None:
     ) as error:
         failures = [error]
     for failure in failures:
-        # Browsers' errors come with advice as further arguments.
+        # Further arguments of a browser's error are advice.
         why = " ".join(str(failure.args[0]).split()).rstrip(".") if failure.args else type(failure).__name__
         raise _failed("--png", "draw the figures", why) from failure
 
@@ -151,6 +153,6 @@ def _missing(option: str, use: str) -> WinnowError:
 
 def _failed(option: str, use: str, why: str) -> WinnowError:
     return WinnowError(
-        f"{option}: the browser could not {use} ({why}); see whether it starts at all (chromium --headless "
-        "--no-sandbox --dump-dom about:blank), or set BROWSER_PATH to another one"
+        f"{option}: the browser could not {use} ({why}); check that it starts (chromium --headless "
+        "--no-sandbox --dump-dom about:blank), or set BROWSER_PATH to another browser"
     )

@@ -1,4 +1,4 @@
-"""Reports of all campaigns of a database as a folder for any web server: one page each, and an index."""
+"""Write reports of all campaigns of a database to a folder for a web server: pages and an index."""
 
 import datetime as dt
 import re
@@ -30,13 +30,13 @@ MOST_LETTERS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRow:
-    """One campaign's row in the index, in words."""
+    """A campaign's row in the index, with formatted values."""
 
     file: str
     name: str
     objective: str
     series: str
-    stands: str
+    outcome: str
     badge: str
     best: str
     estimate: str
@@ -47,15 +47,15 @@ class IndexRow:
 
 
 def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[Path]:
-    """Write a page for each campaign, and then the index; existing pages are overwritten.
+    """Write a page for each campaign, then the index; existing files are overwritten.
 
     Args:
-        session: Reads the results.
-        folder: Created if missing.
-        made_at: The time that the index names.
+        session: Session on the results database.
+        folder: Folder to write to, created if missing.
+        made_at: Time shown in the index.
 
     Returns:
-        The files that were written, the index last.
+        Paths of the written files; the index is last.
 
     Raises:
         WinnowError: If the database has no campaign, or a file cannot be written.
@@ -89,7 +89,7 @@ def file_of(record: CampaignRecord) -> str:
 
 
 def index_page(rows: Sequence[IndexRow], made_at: dt.datetime) -> str:
-    """The index, with untrusted names escaped, and without scripts."""
+    """Render the index as HTML without scripts; names are escaped."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -100,14 +100,14 @@ def index_page(rows: Sequence[IndexRow], made_at: dt.datetime) -> str:
 
 def _row(record: CampaignRecord, status: CampaignStatus, file: str) -> IndexRow:
     answer = status.answer
-    # A number beside several names, or beside a baseline, would be taken for theirs.
+    # Show no estimate next to several names or a baseline, because it would be taken for theirs.
     best = answer.of_best if subject(answer) == answer.best else None
     return IndexRow(
         file=file,
         name=readable(status.name),
         objective=status.objective,
         series=readable(record.series or ""),
-        stands=outcome_words(answer, status.state),
+        outcome=outcome_words(answer, status.state),
         badge=badge(answer) or "",
         best=readable(subject(answer)),
         estimate=UNKNOWN if best is None or best.estimate is None else rounded(best.estimate),

@@ -1,4 +1,4 @@
-"""The parts of a report."""
+"""Data model of a report's page: sections with figures, tables and sample comparisons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ MOST_CANDIDATES = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """The shown part of a model's input or output."""
+    """The shown beginning of a model's input or output."""
 
     label: str
     text: str
     shown: int
-    """Number of characters of the text that are shown."""
+    """Number of characters that are shown."""
     length: int
-    """Characters of the whole text."""
+    """Number of characters of the whole text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +32,12 @@ class Sample:
 
     heading: str
     mark: Literal["right", "wrong"] | None
-    """"right" for a full score on an example with targets, "wrong" for score 0, otherwise None."""
+    """"right" for full score and "wrong" for score 0, if the example has targets; otherwise None."""
     facts: Sequence[str]
     side_by_side: Sequence[Passage]
-    """Those of input, target and outputs that exist."""
+    """Input, targets and outputs, as far as they exist."""
     passages: Sequence[Passage]
-    """Texts related to the samples, such as prompts."""
+    """Further texts of the comparison, such as prompts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,21 +53,21 @@ class Section:
     """A heading, an explanatory sentence, and a figure, a table or comparisons."""
 
     name: str
-    """Letters and hyphens: the anchor on the page and the file name of the picture."""
+    """Anchor on the page, and part of the picture's file name; letters and hyphens."""
     title: str
     note: str
     figure: Figure | None = None
-    """Shown above the table if the section has both."""
+    """Figure, shown above the table if the section has both."""
     table: Sequence[Row] = ()
-    """Rows with the same columns, which are their headings."""
+    """Rows with equal keys, which are the headings."""
     groups: Sequence[SampleGroup] = ()
 
 
 def first_of(rows: Sequence[T], campaign: str, view: str) -> tuple[Sequence[T], str]:
-    """The rows or names that fit into a figure, and a sentence on those omitted."""
+    """The rows or names that fit into a figure, and a sentence on omitted ones (empty if all fit)."""
     if len(rows) <= MOST_CANDIDATES:
         return rows, ""
     return (
         rows[:MOST_CANDIDATES],
-        f" Shown are the first {MOST_CANDIDATES} of {len(rows)}; winnow query {campaign} {view} gives all.",
+        f" The first {MOST_CANDIDATES} of {len(rows)} are shown; winnow query {campaign} {view} shows all.",
     )

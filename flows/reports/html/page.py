@@ -1,4 +1,4 @@
-"""The answer, the leaderboard and all sections as one self-contained HTML page, without network access."""
+"""Write a campaign's report as one self-contained HTML page that needs no network access."""
 
 import base64
 import gzip
@@ -16,12 +16,12 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
-from winnow.flows.reports.html.browser_output import pictures, printed
+from winnow.flows.reports.html.browser_output import as_pdf, pictures
 from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections.standard import sections_of
-from winnow.flows.reports.output import in_place_of
+from winnow.flows.reports.output import atomic_replacement
 from winnow.flows.reports.rows.text_table import column_of
 from winnow.flows.reports.summary import lines_in_two, nothing_yet
 from winnow.storage.json_types import JsonView, Row
@@ -43,27 +43,28 @@ from winnow.tasks.text.phrases import rounded, span
 UNKNOWN = "–"
 
 LONGEST_BESIDE_DETAILS = 40
-"""Maximum length of names, in characters, beside which columns that repeat parts of a name are shown."""
+"""Maximum characters of candidates' names for which columns with parts of the names are also shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A cell of the table."""
+    """A cell of the leaderboard."""
 
     text: str
     worth: float | None = None
-    """The number by which the column is sorted; None for texts and unknown numbers."""
+    """The number by which the page sorts the column; None for texts and unknown numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of the table."""
+    """A column of the leaderboard."""
 
     heading: str
     is_number: bool = False
     is_detail: bool = False
-    """Whether a narrow page omits the column, because candidates' names contain its values; so does every
-    page if all candidates have the same."""
+    """Whether the column's values are parts of candidates' names.
+
+    A narrow page omits such a column, and every page does if all candidates have the same value."""
 
 
 COLUMNS = (
@@ -81,21 +82,21 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaderboard:
-    """The leaderboard's table, without columns that carry no information."""
+    """The leaderboard as a table, without columns that carry no information."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     best: Sequence[bool]
-    """For each row, whether it is the leader."""
+    """For each row, whether its candidate is the leader."""
 
 
 def leaderboard(look: Look) -> Leaderboard | None:
-    """The table of a campaign, sorted by best estimate or lowest risk; None before the first round."""
+    """A campaign's leaderboard, highest estimate or lowest risk first; None before the first round."""
     found = list(ask(look, "leaderboard"))
     if not any(row["scored"] or row["unscored"] for row in found):
         return None
-    made_of = {each.name: each for each in campaign_records.candidates(look.session, look.record.id)}
-    rows = [_cells(rank, row, made_of[row["candidate"]]) for rank, row in enumerate(found, 1)]
+    candidates = {each.name: each for each in campaign_records.candidates(look.session, look.record.id)}
+    rows = [_cells(rank, row, candidates[row["candidate"]]) for rank, row in enumerate(found, 1)]
     has_room = max(len(row["candidate"]) for row in found) <= LONGEST_BESIDE_DETAILS
     kept = [
         number
@@ -110,25 +111,25 @@ def leaderboard(look: Look) -> Leaderboard | None:
     )
 
 
-def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
-    guardrail = made_of.prompt.get("guardrail")
-    prompt = [made_of.prompt.get("name"), None if guardrail is None else guardrail.get("name")]
-    known = row["estimate"] is not None
-    has_interval = known and row["lower"] is not None and row["upper"] is not None
-    asked = row["scored"] + row["unscored"]
+def _cells(rank: int, row: JsonView, candidate: NewCandidate) -> list[Cell]:
+    guardrail = candidate.prompt.get("guardrail")
+    prompt = [candidate.prompt.get("name"), None if guardrail is None else guardrail.get("name")]
+    has_estimate = row["estimate"] is not None
+    has_interval = has_estimate and row["lower"] is not None and row["upper"] is not None
+    total = row["scored"] + row["unscored"]
     return [
-        Cell(text=str(rank) if known else UNKNOWN, worth=float(rank)),
+        Cell(text=str(rank) if has_estimate else UNKNOWN, worth=float(rank)),
         Cell(text=readable(row["candidate"])),
-        Cell(text=readable(str(made_of.model.get("name", "")))),
+        Cell(text=readable(str(candidate.model.get("name", "")))),
         Cell(text=readable(" in ".join(each for each in prompt if each))),
-        Cell(text=sampling_words(made_of.sampling)),
-        Cell(text=rounded(row["estimate"]) if known else UNKNOWN, worth=row["estimate"]),
+        Cell(text=sampling_words(candidate.sampling)),
+        Cell(text=rounded(row["estimate"]) if has_estimate else UNKNOWN, worth=row["estimate"]),
         Cell(
             text=span(row["lower"], row["upper"]) if has_interval else UNKNOWN,
             worth=row["lower"] if has_interval else None,
         ),
         Cell(
-            text=scored_words(row) + (f" of {asked:,}" if row["unscored"] else ""),
+            text=scored_words(row) + (f" of {total:,}" if row["unscored"] else ""),
             worth=float(row["scored"]),
         ),
         Cell(text=row["status"]),
@@ -144,10 +145,10 @@ def page(
     board: Leaderboard | None,
     sections: Sequence[Section],
 ) -> str:
-    """The whole page.
+    """Render the whole page as HTML.
 
-    The template escapes every text. As a second protection, the page's policy permits only its own two
-    scripts and no requests. The larger script, which draws the figures, is compressed to a third of its size.
+    The template escapes every text. As a second protection, the page's Content-Security-Policy permits only
+    its own two scripts and no requests. The larger script, Plotly, is compressed to a third of its size.
     """
     answer, (packed, plotly_source) = status.answer, _packed_plotly()
     first, further = lines_in_two(status)
@@ -185,9 +186,9 @@ def _template() -> Template:
 
 @cache
 def _packed_plotly() -> tuple[Markup, str]:
-    """The compressed library that draws the figures, and its source in a page's policy.
+    """Plotly's script, compressed and in base64, and its source in the Content-Security-Policy.
 
-    Both are cached, because compression takes longer than the rest of a page.
+    The result is cached, because compression takes longer than the rest of a page.
     """
     plotly = get_plotlyjs()
     packed = base64.b64encode(gzip.compress(plotly.encode("utf-8"), mtime=0))
@@ -199,13 +200,13 @@ def _around_names(answer: Answer, lines: Sequence[Line]) -> list[tuple[str, str,
 
 
 def _around(name: str | None, said: str) -> tuple[str, str]:
-    """The name at the beginning of a sentence, and the rest of the sentence, both made printable."""
+    """Split a sentence into the name at its beginning (empty for None) and the rest, both printable."""
     start = 0 if name is None else len(name)
     return readable(said[:start]), sentence(said[start:])
 
 
 def cells(rows: Sequence[Row]) -> list[list[tuple[str, bool]]]:
-    """The formatted values of a table by row, each with whether it is a number; formats as in a terminal."""
+    """A table's values by row, formatted as in a terminal, each with whether it is a number."""
     columns = [column_of(name, rows, names_rows=False) for name in rows[0]]
     return [
         [(each.texts[number], each.is_number and bool(each.texts[number])) for each in columns]
@@ -223,7 +224,7 @@ def _figure_json(section: Section) -> Markup:
 
 
 def _inert(text: str) -> Markup:
-    """JSON text that cannot end the HTML element that contains it."""
+    """Escape JSON text, so that it cannot end the HTML element that contains it."""
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
@@ -240,18 +241,18 @@ def write_report(
     png: Path | None = None,
     pdf: Path | None = None,
 ) -> list[Path]:
-    """Write a page, pictures, a PDF, or several of these, replacing earlier ones; return the written files.
+    """Write a report as a page, pictures and a PDF, and return the written files.
 
-    All contents are complete before the first file is written.
+    Existing files are replaced. All contents are complete before the first file is written.
 
     Args:
         look: The campaign of the report.
-        html: File of the page.
-        png: Folder of the pictures; is created if it is missing.
-        pdf: File of the page as it is printed.
+        html: File of the page; None writes no page.
+        png: Folder of the pictures, created if missing; None writes no pictures.
+        pdf: File of the PDF; None writes no PDF.
 
     Raises:
-        WinnowError: If pictures cannot be drawn, the page cannot be printed, or a file cannot be written.
+        WinnowError: If the browser cannot draw pictures or print the page, or a file cannot be written.
     """
     sections, made = sections_of(look), {}
     status = campaign_status(look, in_full=html is not None or pdf is not None)
@@ -262,7 +263,7 @@ def write_report(
         board = leaderboard(look)
         whole = page(look.record, status, board, sections).encode("utf-8")
         made |= {} if html is None else {html: whole}
-        made |= {} if pdf is None else {pdf: printed(whole)}
+        made |= {} if pdf is None else {pdf: as_pdf(whole)}
     if png is not None:
         try:
             make_folder(png)
@@ -273,11 +274,11 @@ def write_report(
 
 
 def write_files(made: Mapping[Path, bytes]) -> None:
-    """Write complete files, replacing earlier ones.
+    """Write files from path to content, replacing existing files.
 
     Raises:
         WinnowError: If a file cannot be written.
     """
     for path, content in made.items():
-        with in_place_of(path) as beside:
+        with atomic_replacement(path) as beside:
             beside.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Rows as CSV, JSON and Parquet."""
+"""Write rows as CSV, JSON and Parquet."""
 
 import datetime as dt
 import json
@@ -14,24 +14,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""Characters at which spreadsheets recognize a formula, by OWASP's list under CSV injection."""
+"""Characters that begin a formula in spreadsheets, from OWASP's list under CSV injection."""
 
 _CELLS_ELSEWHERE = re.compile(rf"([;|\t\r\n])(?=[\"\s]*[{re.escape(''.join(FORMULA_STARTS))}])")
-"""Matches a separator before a formula, for spreadsheets that ignore the separator named in the file.
+"""Matches a separator before the beginning of a formula inside a text.
 
-In several countries they use the semicolon; quotes then protect only the text at the beginning of a line.
+Some spreadsheets ignore the separator that the file names, and use the semicolon in several countries. Quotes
+then protect only the text at the beginning of a line.
 """
 
 
 def csv_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:
-    """The heading, then one line per row with unchanged texts."""
+    """Yield the heading, then one CSV line per row with unchanged texts."""
     yield _line(columns)
     for row in rows:
         yield _line(row.values())
 
 
 def spreadsheet_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:
-    """CSV whose first line names the separator, with an apostrophe before cells that would be formulas."""
+    """Yield CSV lines for spreadsheets: first the separator, and an apostrophe before each formula."""
     yield "sep=,\n"
     yield _line(map(_inert, columns))
     for row in rows:
@@ -60,18 +61,19 @@ def _cell(value: Cell) -> str:
 
 
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
-"""Characters that some readers treat as line ends -> their JSON escapes, valid because only texts hold
-them."""
+"""Characters that some readers treat as line ends -> their JSON escapes.
+
+Replacing them in JSON is valid, because they occur only in strings."""
 
 
 def json_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """One line per row."""
+    """Yield one JSON object per line and row."""
     for row in rows:
         yield _object(row) + "\n"
 
 
 def json_list(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """A list with one line per row, produced one row at a time."""
+    """Yield the parts of a JSON list with one line per row."""
     separator = "[\n"
     for row in rows:
         yield f"{separator}  {_object(row)}"
@@ -88,7 +90,7 @@ def _object(row: Mapping[str, object]) -> str:
 
 
 def _finite(value: object) -> object:
-    """The value, with texts such as "Infinity" for numbers that JSON lacks and SQL may return."""
+    """Replace numbers that JSON lacks, but SQL can return, by texts such as "Infinity"."""
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(value)
     if isinstance(value, Mapping):
@@ -104,11 +106,11 @@ def _jsonable(value: object) -> str:
 
 MOST_ROWS = 10_000
 MOST_CHARACTERS = 16 * 2**20
-"""Maximum number of characters of texts per row group, not counting its last row; this bounds memory."""
+"""Maximum number of text characters per row group, except for its last row; this bounds memory."""
 
 
 def write_parquet(path: Path, kinds: Mapping[str, Kind], rows: Iterable[Mapping[str, object]]) -> int:
-    """Write rows; return their number."""
+    """Write rows to a Parquet file with these column types; return the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,8 +1,8 @@
-"""Rows as a table for people: numbers stay whole, words unbroken, and omitted columns are named.
+"""Print rows as a table for people; numbers and words are not broken.
 
-On a narrow terminal, texts are first shortened in the middle, because names differ at their ends. Then the
-last columns are omitted and named below the table. If less than half of the columns fit, a small number of
-rows is shown as blocks of lines instead, unless the texts that people compare all fit.
+On a narrow terminal, texts are first shortened in the middle, because names often differ at their ends. Then
+the last columns are omitted, and named below the table. If less than half of the columns fit, up to
+`MOST_RECORDS` rows are shown as blocks of lines instead, unless all texts that people compare fit.
 """
 
 import datetime as dt
@@ -25,7 +25,7 @@ from winnow.tasks.text.printable import printable
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, shortened in the middle if it is wider than `most` terminal columns."""
+    """Shorten a text in the middle to at most `most` terminal columns."""
     kept = most
     short = text
     while cell_len(short) > most:  # some characters are two columns wide
@@ -35,7 +35,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def beginning(text: str, most: int) -> str:
-    """The text, shortened at its end if it is wider than `most` terminal columns."""
+    """Shorten a text at its end to at most `most` terminal columns."""
     kept = most
     short = text
     while cell_len(short) > most:
@@ -45,12 +45,12 @@ def beginning(text: str, most: int) -> str:
 
 
 def shortened_apart(names: Sequence[str], most: int) -> list[str]:
-    """The names, shortened in the middle if too long; see `told_apart`."""
-    return [shortened(name, most) for name in told_apart(names, most)]
+    """Shorten names in the middle so that different names stay different; see `distinguishable`."""
+    return [shortened(name, most) for name in distinguishable(names, most)]
 
 
-def told_apart(names: Sequence[str], most: int) -> Sequence[str]:
-    """The names, without their common beginning and end if two would be shortened to the same text."""
+def distinguishable(names: Sequence[str], most: int) -> Sequence[str]:
+    """Remove the common beginning and end of names if two names would be shortened to the same text."""
     different = set(names)
     if len({shortened(name, most) for name in different}) == len(different):
         return names
@@ -58,7 +58,7 @@ def told_apart(names: Sequence[str], most: int) -> Sequence[str]:
 
 
 def without_shared(names: Sequence[str]) -> list[str]:
-    """Different names without their common beginning and end."""
+    """Replace the common beginning and the common end of different names by "…"."""
     start = _shared(names)
     end = _shared([name[start:][::-1] for name in names])
     before, after = "…" * (start > 0), "…" * (end > 0)
@@ -66,7 +66,7 @@ def without_shared(names: Sequence[str]) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """The length of the common beginning of all names."""
+    """Length of the common beginning of all names."""
     first, last = min(names), max(names)
     return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
 
@@ -79,15 +79,15 @@ LONGEST_SENTENCE = 160
 SHORTEST_CELL = 14
 """Minimum length to which a text is shortened to make room for further columns."""
 SIDE_BY_SIDE = ("input", "target", "text", "text_b")
-"""Columns of texts that are read side by side: each keeps a place in a narrow terminal."""
+"""Columns of texts that people compare; a narrow terminal shortens them more than other texts."""
 LEAST_SIDE = 8
-"""Minimum number of characters to which a text in one of these columns is cut."""
+"""Minimum width to which a text in a `SIDE_BY_SIDE` column is shortened."""
 MOST_DECIMALS = 6
-"""Maximum number of decimals in a column of numbers below 100 with a very small one."""
+"""Maximum number of decimals in a column whose numbers are all below 100."""
 NAMING = ("candidate", "candidate_b", "opponent")
-"""Columns of names, in any view."""
+"""Columns of names, in all views."""
 OUTWARD = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
-"""Columns of interval ends, in any view, and their directions of rounding."""
+"""Columns of interval ends, in all views -> directions in which they are rounded."""
 MOST_NAMES = 200
 """Maximum number of rows whose shortened names in the first column are kept different."""
 GAP = "  "
@@ -95,10 +95,10 @@ MOST_RECORDS = 20
 """Maximum number of rows shown as blocks of lines; for more rows, only the first columns are shown."""
 
 A_PIPE = "a wider terminal or a pipe, such as | less -S,"
-"""Ways to see every column, for any command."""
+"""Ways to see every column, for commands without an option for it."""
 
 PAGER_OPTIONS = "FRX"
-"""Options for `less` if the user has set none: no pager for a single screen, colours, and no clearing."""
+"""Options for `less` unless the user has set some: exit on one screen, show colours, do not clear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +107,24 @@ class Column:
 
     name: str
     texts: Sequence[str]
-    """Its cells by row."""
+    """Texts of the cells, by row."""
     is_text: bool
-    """Whether its cells may be shortened; numbers and times may not."""
+    """Whether cells may be shortened; numbers and times may not."""
     is_number: bool
     """Whether the column holds numbers, which are aligned right."""
     names_rows: bool = False
-    """Whether it identifies rows, so that different cells must stay different when shortened."""
+    """Whether the column identifies rows, so that different cells must stay different when shortened."""
 
     @property
     def width(self) -> int:
-        """Its full width in terminal columns."""
+        """Width of the column without further shortening, in terminal columns."""
         widest = max(map(cell_len, self.texts))
         longest = LONGEST_SENTENCE if self.name in SENTENCES else LONGEST_CELL
         return max(cell_len(self.name), min(widest, longest) if self.is_text else widest)
 
     @property
     def least_width(self) -> int:
-        """Its minimum width in terminal columns."""
+        """Minimum width of the column, in terminal columns."""
         if not self.is_text:
             return self.width
         shortest = LEAST_SIDE if self.name in SIDE_BY_SIDE else SHORTEST_CELL
@@ -142,7 +142,7 @@ class Column:
         return self.width
 
     def cell(self, row: int, width: int) -> str:
-        """The cell of a row, or the heading for row -1, padded or shortened to the width."""
+        """The cell of a row, padded or shortened to the width; the heading for row -1."""
         text = self.name if row < 0 else self.texts[row]
         text = beginning(text, width) if self.name in SENTENCES else shortened(text, width)
         room = " " * (width - cell_len(text))
@@ -152,14 +152,14 @@ class Column:
 def print_table(
     rows: Sequence[Mapping[str, Cell]], file: TextIO, *, all_columns: bool = False, shown_by: str = A_PIPE
 ) -> None:
-    """Print rows as a table, through a pager if they need more than one screen.
+    """Print rows as a table, through a pager if it needs more than one screen.
 
     Args:
-        rows: Rows with the columns of the first one; empty columns are omitted.
-        file: A terminal gets a table of its width, coloured unless NO_COLOR is set; other files get every
-            column.
-        all_columns: Omit no column, because the user named each one.
-        shown_by: Words for the command that shows omitted columns.
+        rows: Rows; all have the columns of the first row. Empty columns are omitted.
+        file: Output file. A terminal gets a table of its width, coloured unless NO_COLOR is set; other files
+            get all columns.
+        all_columns: Whether no column may be omitted, because the user named each one.
+        shown_by: Options that show omitted columns, for the note below the table.
     """
     width, has_colours = terminal_width(file), wants_colours(file)
     lines = table_lines(rows, width, has_colours=has_colours, all_columns=all_columns, shown_by=shown_by)
@@ -181,11 +181,12 @@ def table_lines(
     """The lines of a table.
 
     Args:
-        rows: As `print_table` takes them.
+        rows: See `print_table`.
         width: Columns of the terminal; None for no limit.
-        has_colours: Print the heading bold and the best row green.
-        all_columns: Omit no column: if not all fit, rows are shown as blocks of lines.
-        shown_by: Words for the command that shows omitted columns.
+        has_colours: Whether the heading is bold and the best row green.
+        all_columns: Whether no column may be omitted. If not all columns fit, rows are shown as blocks of
+            lines.
+        shown_by: See `print_table`.
     """
     if not rows:
         return ["no rows"]
@@ -209,18 +210,18 @@ def table_lines(
         for number, row in enumerate(rows, 1):
             if row.get("best") is True:
                 lines[number] = coloured(lines[number], GREEN)
-    if left_out := ", ".join(column.name for column in columns[len(shown) :]):
-        lines += unfolded(f"not shown: {left_out}; {shown_by} shows them", width, indent="  ")
+    if omitted := ", ".join(column.name for column in columns[len(shown) :]):
+        lines += unfolded(f"not shown: {omitted}; {shown_by} shows them", width, indent="  ")
     return lines
 
 
 def unfolded(sentence: str, width: int | None, *, indent: str = "") -> list[str]:
-    """A sentence broken into lines between words, with `indent` before all lines except the first.
+    """Break a sentence into lines between words; all lines except the first begin with `indent`.
 
     Args:
         sentence: The sentence, without line breaks.
         width: Columns of the terminal; None for one line.
-        indent: Spaces.
+        indent: Spaces before each further line.
     """
     if width is None:
         return [sentence]
@@ -228,7 +229,7 @@ def unfolded(sentence: str, width: int | None, *, indent: str = "") -> list[str]
 
 
 def column_of(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool) -> Column:
-    """A column of some rows, whose numbers share a number of decimals."""
+    """Build a column from rows; all its numbers have the same number of decimals."""
     values = [row[name] for row in rows]
     known = [value for value in values if value is not None]
     is_number = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
@@ -236,7 +237,7 @@ def column_of(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool
     texts = [_text(row[name], decimals, _outward(name, row)) for row in rows]
     return Column(
         name=name,
-        texts=told_apart(texts, LONGEST_CELL) if names_rows else texts,
+        texts=distinguishable(texts, LONGEST_CELL) if names_rows else texts,
         is_text=any(isinstance(value, str) for value in known),
         is_number=is_number,
         names_rows=names_rows,
@@ -244,9 +245,9 @@ def column_of(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool
 
 
 def _outward(name: str, row: Mapping[str, Cell]) -> str:
-    """The rounding of a number: outward for the ends of an interval, to the nearest for all others.
+    """Rounding mode of a column: outward for the ends of an interval, otherwise to the nearest.
 
-    Equal ends of an interval are rounded to the nearest as well.
+    Equal ends of an interval are also rounded to the nearest.
     """
     if name not in OUTWARD or row.get("lower") == row.get("upper"):
         return ROUND_HALF_EVEN
@@ -271,9 +272,9 @@ def _text(value: Cell, decimals: int | None, rounding: str) -> str:
 
 
 def decimals_of(values: Sequence[float]) -> int | None:
-    """The number of decimals of a column; None if some numbers are too large or too small for fixed decimals.
+    """Number of decimals of a column; None if a number is too large or too small for fixed decimals.
 
-    Larger numbers get fewer decimals, but no number other than 0 is written as 0.
+    Larger numbers get fewer decimals, but only 0 is written as 0.
     """
     sizes = [abs(value) for value in values if value]
     if not sizes:
@@ -285,7 +286,7 @@ def decimals_of(values: Sequence[float]) -> int | None:
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
-    """The first columns, at least one, that fit with texts shortened as far as permitted."""
+    """The first columns, at least one, that fit if texts are shortened as far as permitted."""
     taken = 0
     for number, column in enumerate(columns):
         taken += column.least_width + (len(GAP) if number else 0)
@@ -295,7 +296,7 @@ def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
 
 
 def _widths(columns: Sequence[Column], width: int | None) -> dict[str, int]:
-    """The width of each column; if all are too wide, the text with most spare width is narrowed first."""
+    """Width of each column; if the table is too wide, the text with most spare width is narrowed first."""
     widths = {column.name: column.width for column in columns}
     spare = {column.name: column.width - column.least_width for column in columns}
     taken = sum(widths.values()) + len(GAP) * (len(widths) - 1)
@@ -308,7 +309,7 @@ def _widths(columns: Sequence[Column], width: int | None) -> dict[str, int]:
 
 
 def _records(columns: Sequence[Column], width: int) -> list[str]:
-    """Each row as a block of lines, one for each value that is present."""
+    """Each row as a block of lines, one line per value that is not empty."""
     longest = max(cell_len(column.name) for column in columns)
     room = max(width - longest - len(GAP), SHORTEST_CELL)
     lines: list[str] = []

@@ -1,8 +1,8 @@
-"""Output of rows, as a table for people or in a format for programs, with the same cells in each.
+"""Print or write rows, as a table for people or in a format for programs.
 
-Every value is first converted to the type of its column, which `tasks.queries.views` declares for views;
-undeclared columns, such as those of an SQL statement, keep the types of their values. So missing values,
-booleans and times are written equally for every source of rows.
+Every value is first converted to the type of its column, so missing values, booleans and times look the same
+for every source of rows. `tasks.queries.views` declares the types of views' columns. Other columns, such as
+those of a SQL statement, keep the types of their values.
 """
 
 import sys
@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, TextIO
 
-from winnow.flows.reports.output import escaped, in_place_of
+from winnow.flows.reports.output import atomic_replacement, escaped
 from winnow.flows.reports.rows.formats import csv_lines, json_lines, json_list, spreadsheet_lines
 from winnow.flows.reports.rows.text_table import A_PIPE, print_table
 from winnow.storage.json_types import Row
@@ -38,13 +38,13 @@ def print_rows(
     """Print rows, or write them to a file.
 
     Args:
-        rows: Rows with the columns of the first one.
-        format_: The format; only the table format is fitted to the terminal; all others are complete.
-        output: The file; None for standard output.
-        view: The view of the rows, whose columns are declared; None for other rows.
-        columns: Columns to write, in this order; all if empty.
-        heading: All columns, if they are known without a row.
-        shown_by: Words for the command that shows columns omitted on a terminal.
+        rows: Rows; all have the columns of the first row.
+        format_: The format. A table is fitted to the terminal; all other formats are complete.
+        output: File to write; None for standard output.
+        view: Name of the view that the rows are from, which declares the columns; None for other rows.
+        columns: Columns to write, in this order; empty for all columns.
+        heading: All columns, if they are known without rows.
+        shown_by: Options that show the columns omitted on a terminal, for the note below the table.
 
     Raises:
         WinnowError: If the format needs a file and `output` is None, the file cannot be written, or a column
@@ -72,16 +72,16 @@ def print_rows(
 def write_file(
     path: Path, rows: Iterable[Row], kinds: KindsOf, format_: FileFormat, *, spreadsheet: bool = False
 ) -> int:
-    """Write rows to a file, and return their number; if there are no rows, write no file.
+    """Write rows to a file, and return their number; without rows, write no file.
 
     Args:
         path: The file.
-        rows: Rows with the columns of the first one.
-        kinds: Returns the type of each column by its name.
+        rows: Rows; all have the columns of the first row.
+        kinds: Function from column names to the columns' types.
         format_: Format of the file.
-        spreadsheet: Whether to protect CSV texts from being read as formulas by spreadsheets.
+        spreadsheet: Whether to protect CSV texts, so that spreadsheets do not read them as formulas.
     """
-    counted = _Counted(rows)
+    counted = _CountingIterator(rows)
     first = next(counted, None)
     if first is None:
         return 0
@@ -89,7 +89,7 @@ def write_file(
     if format_ == "parquet":
         from winnow.flows.reports.rows.formats import write_parquet
 
-        with in_place_of(path) as beside:
+        with atomic_replacement(path) as beside:
             write_parquet(beside, kinds(first), found)
     else:
         with _new(path) as file:
@@ -97,8 +97,8 @@ def write_file(
     return counted.number
 
 
-class _Counted(Iterator[Row]):
-    """Iterator over rows that counts the rows read."""
+class _CountingIterator(Iterator[Row]):
+    """Iterator over rows that counts the rows that were read."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = iter(rows)
@@ -128,7 +128,7 @@ def _of_row(row: dict[str, Cell], columns: Sequence[str]) -> dict[str, Cell]:
 
 
 READ_FIRST = ("outcome", "candidate", "candidate_b", "input", "target", "text", "text_b", "reason", "example")
-"""Columns of comparisons that people read, and a narrow terminal has room for."""
+"""Columns of comparisons that come first in a table for people, because a narrow terminal cuts the rest."""
 
 
 def _for_people(row: dict[str, Cell]) -> dict[str, Cell]:
@@ -155,7 +155,7 @@ def _write_parquet(
         if write_file(output, rows, lambda names: kinds_of(view, names), "parquet") == 0:
             _write_nothing(output, kinds_of(view, heading))
         return
-    found = list(rows)  # what a column holds is known once all of it was seen
+    found = list(rows)  # a column's type depends on all of its values
     if not found:
         _write_nothing(output, dict.fromkeys(heading, "text"))
         return
@@ -168,10 +168,10 @@ def _write_parquet(
 
 
 def _write_nothing(path: Path, kinds: Mapping[str, Kind]) -> None:
-    """Replace an older file by a table without rows, and without columns if they are unknown."""
+    """Replace a file by a table without rows, with the columns of `kinds`."""
     from winnow.flows.reports.rows.formats import write_parquet
 
-    with in_place_of(path) as beside:
+    with atomic_replacement(path) as beside:
         write_parquet(beside, kinds, ())
 
 
@@ -180,7 +180,7 @@ def _as_text(value: Cell) -> str | None:
 
 
 def _shown(format_: Format) -> Callable[[str], str]:
-    """The function that formats a line for standard output: no control characters for terminals."""
+    """A function that formats a line for standard output; on a terminal it removes control characters."""
     if not sys.stdout.isatty():
         return str
     return printable if format_ == "csv" else escaped
@@ -188,5 +188,5 @@ def _shown(format_: Format) -> Callable[[str], str]:
 
 @contextmanager
 def _new(path: Path) -> Generator[TextIO]:
-    with in_place_of(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+    with atomic_replacement(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         yield file

@@ -1,4 +1,4 @@
-"""Sections of the report of a best-duel campaign in a terminal."""
+"""Sections of a best-duel campaign's report in a terminal."""
 
 from winnow.flows.reports.terminal.sections import LEADERBOARD, TerminalSection, by_id
 from winnow.storage.json_types import Row
@@ -11,7 +11,7 @@ from winnow.tasks.text.phrases import rounded
 
 
 def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
-    """Sections of the report in a terminal, between the answer and the coverage."""
+    """Sections between the answer and the coverage."""
     return (
         LEADERBOARD,
         ("Head to head: win rate of the row against the column (scored duels)", _matrix),
@@ -28,7 +28,7 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
 
 
 def _matrix(look: Look) -> list[Row]:
-    """The win rates of duels as a table with a numbered column per candidate, best candidates first."""
+    """A table of win rates with a numbered row and column per candidate, best candidates first."""
     cells = {
         (row["candidate"], row["opponent"]): f"{rounded(row['win_rate'])} ({row['duels'] - row['unscored']})"
         for row in duel_views.head_to_head(look.session, look.record.id)

@@ -1,4 +1,4 @@
-"""Sections of the report of a certify campaign in a terminal."""
+"""Sections of a certify campaign's report in a terminal."""
 
 from winnow.flows.reports.terminal.sections import TerminalSection, by_id
 from winnow.storage.queries.objective import certify as certify_views
@@ -9,7 +9,7 @@ from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN
 
 
 def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
-    """Sections of the report in a terminal, between the answer and the coverage."""
+    """Sections between the answer and the coverage."""
     baseline = campaign.spec["certify"]["baseline"]
     risk_table: TerminalSection = (
         f"Risks: {losses_of(campaign.spec['selector']['name'], baseline)}, lowest first, with intervals",
@@ -22,9 +22,9 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
         ("Certificates in testing order, most expensive first", evidence.standings),
         risk_table,
         (
-            f"E-values against labels; the line to reach once is 1/delta = {1 / delta:g}, "
-            "times the number of candidates with procedure bonferroni",
+            f"E-values against labels; a candidate must reach 1/delta = {1 / delta:g} once "
+            "(with procedure bonferroni, times the number of candidates)",
             evidence.paths,
         ),
-        ("Weights over rho, the trust in the autoevaluator", evidence.weight_table),
+        ("Weights of bets by rho, the trust in the autoevaluator", evidence.weight_table),
     )

@@ -1,4 +1,4 @@
-"""Sections of the report of a route campaign in a terminal."""
+"""Sections of a route campaign's report in a terminal."""
 
 from winnow.flows.reports.terminal.sections import TerminalSection, by_id
 from winnow.storage.queries import campaign_views
@@ -7,7 +7,7 @@ from winnow.tasks.objectives.route import status
 
 
 def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
-    """Sections of the report in a terminal, between the answer and the coverage."""
+    """Sections between the answer and the coverage."""
     return (
         (
             "Leaderboard: mean scores of the prompts routed to each candidate",

@@ -1,4 +1,4 @@
-"""A campaign's terminal report: the answer, the sections of its objective, and the coverage."""
+"""Print a campaign's report in a terminal: the answer, the objective's sections, and the coverage."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -21,18 +21,18 @@ from winnow.tasks.queries.views import ask
 from winnow.tasks.queries.warnings.from_outputs import coverage
 
 TerminalSection = tuple[str, Callable[[Look], Iterable[Row]]]
-"""A title and the function that returns the rows of the table below it."""
+"""A title, and a function that returns the rows of the table below the title."""
 
 
 def by_id(
     view: Callable[[Session, int], Iterable[Row]],
 ) -> Callable[[Look], Iterable[Row]]:
-    """A function that reads a view of storage by the campaign's id."""
+    """Adapt a view of storage, which takes a session and a campaign's id, to take a `Look`."""
     return lambda look: view(look.session, look.record.id)
 
 
 def _leaderboard(look: Look) -> list[Row]:
-    """The leaderboard, with a separate count of scores on held-out examples, which estimates exclude."""
+    """The leaderboard; scores on held-out examples, which estimates exclude, are counted separately."""
     rows = list(ask(look, "leaderboard"))
     if not any(row.get("held_out") for row in rows):
         return rows
@@ -43,7 +43,7 @@ def _leaderboard(look: Look) -> list[Row]:
 
 
 def _eliminations(look: Look) -> list[Row]:
-    """The rows of the view, with the page's sentence (rounds from 1) in place of the last two columns."""
+    """Rows of eliminations; the last two columns are replaced by the clause that the page shows."""
     return [
         {
             **{name: row[name] for name in ("candidate", "status", "wealth", "level")},
@@ -62,7 +62,7 @@ COVERAGE: TerminalSection = ("Coverage: comparisons by candidate and reason", co
 
 
 def print_report(look: Look, storage: str) -> None:
-    """Print all sections that are not empty."""
+    """Print the answer, and all sections that are not empty."""
     print_summary(campaign_status(look, in_full=True), storage)
     own = object_at(traits_of(look.record.objective).terminal)(look.record)
     for title, view in (*own, COVERAGE):

@@ -152,7 +152,7 @@ def test_prompts_of_a_file_that_the_campaign_has_not_come_to_yet_are_not_told_as
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr == (
         "3 of 3 prompts with these ids are already stored and not added again\n2 of them are from the "
-        "campaign's own dataset and not sent yet; their turn comes by: winnow resume survivor --set "
+        "campaign's own dataset and not sent yet; to send them, run: winnow resume survivor --set "
         "stopping.budget=MORE --storage sqlite:///winnow.db\n"
     )
     done(answered, "resume", "survivor", "--set", f"stopping.budget={route.N_EXAMPLES}")

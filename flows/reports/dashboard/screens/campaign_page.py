@@ -21,7 +21,7 @@ from winnow.flows.reports.dashboard.widgets import (
 )
 from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.model import Section
-from winnow.flows.reports.html.sections.standard import ReadOnce, sections_of
+from winnow.flows.reports.html.sections.standard import PageCache, sections_of
 from winnow.flows.reports.summary import lines_in_two, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
@@ -60,7 +60,7 @@ class Snapshot:
     status: CampaignStatus
     leaderboard: Sequence[Row]
     sections: Sequence[Section]
-    read: ReadOnce
+    read: PageCache
     """Cached reads, which the same reader's next call continues."""
 
 
@@ -78,7 +78,7 @@ def look_at(name: str, last: Snapshot | None) -> Snapshot:
         version = _version(session, campaign)
         if last is not None and last.version == version:
             return last
-        read = ReadOnce() if last is None else last.read
+        read = PageCache() if last is None else last.read
         return Snapshot(
             version=version,
             status=campaign_status(Look(session, campaign), in_full=True),

@@ -1,1 +1,1 @@
-"""Campaigns as runs of experiment trackers."""
+"""Export campaigns as runs of experiment trackers (MLflow, Weights & Biases)."""

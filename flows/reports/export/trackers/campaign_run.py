@@ -1,4 +1,4 @@
-"""A campaign as a run of an experiment tracker: parameters, metrics over rounds, tags and files."""
+"""Convert a campaign to a tracker's run: parameters, metrics over rounds, tags and files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,44 +20,43 @@ from winnow.tasks.text.printable import printable
 Scalar = str | int | float | bool
 
 TABLES = ("leaderboard", "rounds", "curve", "costs")
-"""Views stored next to the report, if the campaign has them."""
+"""Views exported next to the report, if the campaign has them."""
 REPORT = "report.html"
 TAG, FINAL = "winnow.", "final/"
-"""Prefixes of tag names, and of metrics that a later export may no longer have."""
+"""Prefix of tag names, and prefix of metrics that a later export may not have."""
 LONGEST = 500
-"""Maximum characters of a parameter or a tag."""
+"""Maximum characters of a parameter or tag."""
 KEY_DIGITS = 24
-"""Length of the run's key; trackers' own are at least as long."""
+"""Length of a run's key; trackers' own keys are at least as long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRun:
-    """A campaign in the form for trackers."""
+    """A campaign's data for trackers."""
 
     key: str
-    """Lowercase letters and digits; the same in every export of this campaign."""
+    """Key of lowercase letters and digits; the same in every export of this campaign."""
     name: str
     group: str | None
-    """The common name of its schedule's campaigns; None without a schedule."""
+    """Name of the campaign's series; None if no schedule began the campaign."""
     params: Mapping[str, Scalar]
-    """Fixed parameters of the definition."""
+    """Parameters of the campaign's definition, which never change."""
     steps: Sequence[Mapping[str, float]]
     """Metrics after each finished round."""
     summary: Mapping[str, float]
-    """Current metrics of the campaign."""
+    """Current metrics of the whole campaign."""
     tags: Mapping[str, str]
-    """The current answer in words; each key begins with `TAG`."""
+    """Short texts about the current answer; each key begins with `TAG`."""
     has_ended: bool
-    """Whether the campaign is complete."""
     note: str
-    """The answer as sentences, one per line."""
+    """The lines of the answer."""
     leaderboard: Sequence[Mapping[str, object]]
     files: Sequence[Path]
-    """The report, the tables and the definition."""
+    """Paths of the report, the tables and the definition."""
 
 
 def campaign_run(look: Look, folder: Path) -> CampaignRun:
-    """The current campaign, with its files written to an empty folder."""
+    """Collect a campaign's current data for a tracker; its files are written to an empty folder."""
     status = campaign_status(look, in_full=True)
     return CampaignRun(
         key=sha256(f"{look.record.created_at.isoformat()} {look.record.name}".encode()).hexdigest()[
@@ -101,7 +100,7 @@ def _scalar(value: object) -> Scalar:
 
 
 def _steps(look: Look) -> list[dict[str, float]]:
-    """Metrics by finished round: the comparisons, and the leader's estimate and interval."""
+    """Metrics per finished round: comparisons, and the leader's estimate and interval."""
     led = ask(look, "curve")
     planned = ask(look, "rounds")
     return [
@@ -121,7 +120,7 @@ def _steps(look: Look) -> list[dict[str, float]]:
 
 def _summary(status: CampaignStatus) -> dict[str, float]:
     answer, totals = status.answer, status.totals
-    # Of the one that is the answer: an interval of one of several would be taken for theirs.
+    # Only if a single candidate is the answer: one interval would be taken for that of several.
     one = next((each for each in answer.candidates if (each.name,) == answer.listed), None)
     return _numbers(
         {

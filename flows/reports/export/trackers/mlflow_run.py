@@ -1,4 +1,4 @@
-"""Export a campaign as a run of MLflow; a repeated export continues the same run."""
+"""Export a campaign as a run of MLflow; repeated exports continue the same run."""
 
 import math
 import os
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 KEY, GROUP = f"{TAG}key", f"{TAG}schedule"
-"""Tags of a campaign's key and of its schedule, by which its run is found."""
+"""Tags of a run with the campaign's key, by which the run is found, and with its schedule."""
 NOTE = "mlflow.note.content"
-"""MLflow's tag for a description, in Markdown."""
+"""MLflow's tag for a run's description in Markdown."""
 MOST_METRICS, MOST_PARAMS = 1_000, 100
-"""Maximum numbers per request in MLflow."""
+"""Maximum numbers of metrics and parameters per request to MLflow."""
 
 ARTIFACTS = "mlruns"
-"""Folder for run files if the server names none, in the working folder."""
+"""MLflow's default folder for files of runs, in the working folder."""
 
 SQLITE = "sqlite:///"
 
 DEFAULTS = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
-"""Settings without telemetry, and with short timeouts for unresponsive servers."""
+"""Default settings of MLflow's client: no telemetry, and few retries for unresponsive servers."""
 
 
 def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
-    """Write a campaign to an experiment, created if necessary; return the run's id.
+    """Write a campaign's run to an experiment, and return the run's id.
 
     Args:
         run: The campaign.
-        uri: URI of the tracking server: http, a database, or a folder.
-        experiment: Its name.
+        uri: URI of MLflow's tracking store: an http server, a database, or a folder.
+        experiment: Name of the experiment, which is created if it does not exist.
 
     Raises:
-        WinnowError: If MLflow refuses or does not answer, if the database is one of Winnow, or if MLflow
-            would write through a link.
+        WinnowError: If MLflow reports an error or does not answer, if the database belongs to Winnow, or if
+            MLflow would write through a link.
     """
-    _require_other_tables(uri)
-    if not uri.startswith("http"):  # whose server keeps the files of runs
+    _require_no_winnow_database(uri)
+    if not uri.startswith("http"):  # a server keeps the files of runs itself
         _require_no_links(uri)
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
@@ -60,19 +60,19 @@ def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
     try:
         client = MlflowClient(tracking_uri=uri)
         return _write(client, run, experiment)
-    except Exception as error:  # of a database, what its driver and MLflow's migrations raise comes through
+    except Exception as error:  # errors of a database's driver and of MLflow's migrations are not wrapped
         why = one_line(str(error).replace(uri, shown_url(uri)))
         raise WinnowError(
             f"--mlflow {shown_url(uri)}: {why}; check that the server runs, and read its log"
         ) from error
 
 
-def _require_other_tables(uri: str) -> None:
-    """Refuse a Winnow database: MLflow would create its own tables in it."""
+def _require_no_winnow_database(uri: str) -> None:
+    """Refuse a database of Winnow, because MLflow would create its own tables in it."""
     try:
         with closing(open_database(uri, read_only=True)) as database:
             holds_results = current_revision(database) in REVISIONS
-    except StorageError:  # there is none yet, or it is none that Winnow could use
+    except StorageError:  # the database does not exist yet, or is not of Winnow
         return
     if holds_results:
         raise WinnowError(
@@ -82,7 +82,7 @@ def _require_other_tables(uri: str) -> None:
 
 
 def _require_no_links(uri: str) -> None:
-    """Refuse links in MLflow's folder of run files, and names by which SQLite would write to other files."""
+    """Refuse links in MLflow's folder of run files, and paths that make SQLite write to other files."""
     if uri.startswith(SQLITE):
         try:
             refuse_others(uri.removeprefix(SQLITE))
@@ -95,7 +95,7 @@ def _require_no_links(uri: str) -> None:
 def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:
     found = _run_of(client, run, experiment)
     id_ = found.info.run_id
-    _log_params(client, id_, run, known=set(found.data.params))
+    _log_params(client, id_, run, logged=set(found.data.params))
     gone = {key for key in found.data.metrics if key.startswith(FINAL)} - run.summary.keys()
     _log_metrics(client, id_, run, {**run.summary, **dict.fromkeys(gone, math.nan)})
     for key, value in {**run.tags, NOTE: _markdown(run.note)}.items():
@@ -109,9 +109,9 @@ def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:
 
 
 def _run_of(client: "MlflowClient", run: CampaignRun, experiment: str) -> "Run":
-    """The campaign's run, created if necessary."""
-    known = client.get_experiment_by_name(experiment)
-    id_ = client.create_experiment(experiment) if known is None else known.experiment_id
+    """Find the campaign's run in an experiment; create both if they do not exist."""
+    existing = client.get_experiment_by_name(experiment)
+    id_ = client.create_experiment(experiment) if existing is None else existing.experiment_id
     found = client.search_runs([id_], filter_string=f"tags.`{KEY}` = '{run.key}'", max_results=1)
     if found:
         return found[0]
@@ -119,17 +119,17 @@ def _run_of(client: "MlflowClient", run: CampaignRun, experiment: str) -> "Run":
     return client.create_run(id_, run_name=run.name, tags={KEY: run.key, **group})
 
 
-def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, known: set[str]) -> None:
-    """Log the missing parameters: MLflow refuses to change one."""
+def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, logged: set[str]) -> None:
+    """Log parameters that are not logged yet; MLflow refuses to change a parameter."""
     from mlflow.entities import Param
 
-    new = [Param(key, str(value)) for key, value in run.params.items() if key not in known]
+    new = [Param(key, str(value)) for key, value in run.params.items() if key not in logged]
     for begin in range(0, len(new), MOST_PARAMS):
         client.log_batch(id_, params=new[begin : begin + MOST_PARAMS])
 
 
 def _log_metrics(client: "MlflowClient", id_: str, run: CampaignRun, summary: Mapping[str, float]) -> None:
-    """Log the missing rounds, and the current totals: NaN for totals no longer known."""
+    """Log the metrics of rounds that are not logged yet, and the summary."""
     from mlflow.entities import Metric
 
     logged = max((each.step for each in client.get_metric_history(id_, "comparisons")), default=-1)
@@ -150,5 +150,5 @@ def _markdown(note: str) -> str:
 
 
 def as_uri(given: str) -> str:
-    """The URI for MLflow of a folder given as a path; any other URI unchanged."""
+    """Convert the path of a folder to a URI for MLflow; return a URI unchanged."""
     return given if ":" in given else Path(given).absolute().as_uri()

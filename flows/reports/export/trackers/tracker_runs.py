@@ -1,9 +1,9 @@
-"""Write runs of experiment trackers from a stored campaign."""
+"""Write a stored campaign to experiment trackers."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.default_database import reading
 from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.look import Look
@@ -11,18 +11,18 @@ from winnow.tasks.plugins.extras import require
 
 
 def write_runs(name: str, storage: str, *, mlflow: str | None, experiment: str, wandb: str | None) -> None:
-    """Write a campaign as a run of each given tracker, and print its address.
+    """Write a campaign as a run to each given tracker, and print where the run is.
 
     Args:
         name: Name of the campaign.
         storage: URL of the campaign's database.
-        mlflow: URI of MLflow's server, database or folder.
+        mlflow: URI of MLflow's server, database or folder; None writes no run to MLflow.
         experiment: Name of MLflow's experiment.
-        wandb: Project of Weights & Biases, or ENTITY/PROJECT.
+        wandb: Project of Weights & Biases, or ENTITY/PROJECT; None writes no run to W&B.
 
     Raises:
-        ExtraMissing: If a tracker's package is not installed.
-        WinnowError: If a tracker refuses the run, or does not answer.
+        ExtraMissing: If a tracker's package, or Plotly for the report, is not installed.
+        WinnowError: If a tracker reports an error, or does not answer.
     """
     require("report", "the report of a tracker's run")
     if mlflow is not None:

@@ -1,7 +1,7 @@
-"""Export a campaign as a run of Weights & Biases; with WANDB_MODE=offline to a folder instead.
+"""Export a campaign as a run of Weights & Biases; with WANDB_MODE=offline, to a folder.
 
-That folder belongs to the user (WANDB_DIR): one in the working folder could be a link, or contain untrusted
-files.
+The client's folder (WANDB_DIR) is in the user's state folder by default. A folder in the working folder could
+be a link, or contain untrusted files.
 """
 
 import os
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     import wandb
 
 DEFAULTS = {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true"}
-"""Settings without error reporting and output of the client."""
+"""Default settings of the client: no error reports and no output."""
 
 
 def export_to_wandb(run: CampaignRun, project: str) -> str:
-    """Write a campaign to a project; return the run's address, or its folder if offline.
+    """Write a campaign's run to a project; return the run's URL, or offline its folder.
 
     Args:
         run: The campaign.
-        project: Its name, or ENTITY/PROJECT.
+        project: Name of the project, or ENTITY/PROJECT.
 
     Raises:
-        WinnowError: If W&B refuses, or does not answer.
+        WinnowError: If W&B reports an error, or does not answer.
     """
     for name, value in {**DEFAULTS, "WANDB_DIR": str(state_folder())}.items():
         os.environ.setdefault(name, value)
-    state_folder().mkdir(mode=0o700, parents=True, exist_ok=True)  # or W&B would write into /tmp
+    state_folder().mkdir(mode=0o700, parents=True, exist_ok=True)  # else W&B writes to /tmp
     import wandb
 
     entity, _, name = project.rpartition("/")
@@ -46,7 +46,7 @@ def export_to_wandb(run: CampaignRun, project: str) -> str:
             group=run.group,
             notes=run.note,
             config=dict(run.params),
-            # It is about a campaign that ran elsewhere: nothing of this machine is told.
+            # The campaign may have run elsewhere, so report nothing about this machine.
             settings=wandb.Settings(
                 console="off",
                 disable_git=True,
@@ -59,23 +59,23 @@ def export_to_wandb(run: CampaignRun, project: str) -> str:
             return str(opened.url or opened.dir)
     except (wandb.Error, OSError) as error:
         raise WinnowError(
-            f"--wandb {project}: {one_line(str(error))}; wandb login gives a key, and WANDB_MODE=offline "
-            "writes to a folder"
+            f"--wandb {project}: {one_line(str(error))}; run wandb login to store a key, or set "
+            "WANDB_MODE=offline to write to a folder"
         ) from error
 
 
 def _write(opened: "wandb.Run", run: CampaignRun) -> None:
     import wandb
 
-    begin = opened.step  # a run that goes on has the rounds before it
+    begin = opened.step  # a continued run already has the earlier rounds
     for step, metrics in enumerate(run.steps):
-        # A step of its own for the table would be in the way of the next round's.
+        # A separate step for the table would take the number of the next round's step.
         last = {"leaderboard": _table(run.leaderboard)} if step == len(run.steps) - 1 else {}
         if step >= begin:
             opened.log({**metrics, **last}, step=step)
-    known: Iterable[str] = opened.summary.keys()  # type: ignore[no-untyped-call]
-    of_before = dict.fromkeys(key for key in known if key.startswith((FINAL, TAG)))
-    opened.summary.update({**of_before, **run.summary, **run.tags})
+    keys: Iterable[str] = opened.summary.keys()  # type: ignore[no-untyped-call]
+    outdated = dict.fromkeys(key for key in keys if key.startswith((FINAL, TAG)))
+    opened.summary.update({**outdated, **run.summary, **run.tags})
     report = wandb.Artifact(f"winnow-{run.key}", type="winnow-report")
     for path in run.files:
         report.add_file(str(path))

@@ -1,34 +1,34 @@
-"""Figures of spending: the leader and its bound against it, and comparisons, tokens and time by candidate."""
+"""Figures of spending: the leader against spending, and comparisons, tokens and time by candidate."""
 
 from collections.abc import Sequence
 
 from plotly.graph_objects import Bar, Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened
-from winnow.flows.reports.html.figures.theme import BLUE, GREEN, GREY, ORANGE, ROWS, WIDE, dressed, reaching
+from winnow.flows.reports.html.figures.theme import BLUE, GREEN, GREY, ORANGE, ROWS, WIDE, reaching, styled
 from winnow.storage.json_types import Row
 
 MARGIN = 0.06
 """Margin above and below, as a share of the vertical range."""
 LEAST_SPAN = 0.02
-"""Vertical range for a single value."""
+"""Smallest vertical range, such as for a single value."""
 NAME_WIDTH = 8 / 850
-"""Width of a letter of a name, as a share of the figure's width."""
+"""Width of one letter, as a share of the figure's width."""
 
 
 def curve(
     rows: Sequence[Row], *, title: str, unit: str, candidates: int = 0, out_at: Sequence[int] = ()
 ) -> Figure:
-    """The leader's estimate and interval, and changes of the leader, with names above the figure.
+    """The leader's estimate and interval over time; dots and names mark changes of the leader.
 
     Args:
-        rows: One per finished round, with `comparisons`, `best`, `estimate`, `lower` and `upper`; rounds
+        rows: One row per finished round, with `comparisons`, `best`, `estimate`, `lower` and `upper`. Rounds
             without a leader leave a gap.
         title: Title of the vertical axis.
-        unit: The word for comparisons on the axis.
+        unit: Title of the horizontal axis: the word for comparisons.
         candidates: Number of candidates.
-        out_at: The number of comparisons at which each eliminated candidate was eliminated; if it is not
-            empty, a line on a separate axis shows how many candidates were left.
+        out_at: For each eliminated candidate, the number of comparisons at its elimination. If it is not
+            empty, a line on a separate axis shows how many candidates are left.
     """
     figure = Figure([_edge(rows, "upper", None), _edge(rows, "lower", "tonexty"), _line(rows)])
     if changes := leads(rows):
@@ -36,7 +36,7 @@ def curve(
         _name_above(figure, changes, end=rows[-1]["comparisons"])
     if rows[-1]["estimate"] is not None:
         figure.add_trace(_last(rows[-1]))
-    dressed(
+    styled(
         figure,
         xaxis={"title": unit, "rangemode": "tozero"},
         yaxis={"title": title, "zeroline": False, **reaching(zoomed(rows))},
@@ -48,9 +48,10 @@ def curve(
 
 
 def zoomed(rows: Sequence[Row]) -> list[float] | None:
-    """The vertical range of the race: all estimates, and the intervals of its second half.
+    """Vertical range of the curve: all estimates, and the intervals of the second half of the comparisons.
 
-    Early intervals span the full range, and would compress the rest to a thin band. None without an estimate.
+    Early intervals span the full range, and would compress the rest to a thin band. None if no number is
+    known.
     """
     half = rows[-1]["comparisons"] / 2.0
     late = [row for row in rows if row["comparisons"] >= half]
@@ -63,7 +64,7 @@ def zoomed(rows: Sequence[Row]) -> list[float] | None:
 
 
 def leads(rows: Sequence[Row]) -> list[Row]:
-    """The rounds with a change of the leader."""
+    """The rows of rounds in which the leader changed, including the first leader."""
     leaders = [None, *(row["best"] for row in rows)]
     return [
         row
@@ -99,7 +100,7 @@ def _line(rows: Sequence[Row]) -> Scatter:
 
 
 def _last(row: Row) -> Scatter:
-    """The interval after the last round, drawn by itself."""
+    """A separate mark with the interval after the last round."""
     has_interval = row["lower"] is not None and row["upper"] is not None
     ends = [row["upper"] - row["estimate"], row["estimate"] - row["lower"]] if has_interval else [0.0, 0.0]
     return Scatter(
@@ -122,7 +123,7 @@ def _last(row: Row) -> Scatter:
 
 
 def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: int) -> None:
-    """Add a line with the number of candidates still in question, starting from all."""
+    """Add a line with the number of candidates that are not eliminated."""
     left = [candidates - number for number in range(len(out_at) + 1)]
     figure.add_trace(
         Scatter(
@@ -145,7 +146,7 @@ def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: in
             "zeroline": False,
             "automargin": True,
             "tickformat": ",d",
-            # Where its ticks followed those of the other axis, 9.6 candidates would be called 9.
+            # Ticks independent of the other axis; else a tick at 9.6 candidates would be labelled 9.
             "tickmode": "auto",
             "nticks": 6,
         }
@@ -165,7 +166,7 @@ def _new_leaders(rows: Sequence[Row]) -> Scatter:
 
 
 def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
-    """Add the names of leaders above their dots, the last ones first, as far as they fit."""
+    """Add names of leaders above their dots, the last leaders first, as far as there is space."""
     free, named = 1.0, []
     for row in reversed(rows):
         name = shortened(row["best"])
@@ -187,16 +188,16 @@ def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
                 "name": WIDE,
             }
         )
-    # All at once: each one that is added for itself has all before it looked at again.
+    # Add all at once: with each single addition, Plotly checks all earlier ones again.
     figure.update_layout(annotations=named)
 
 
 def excess(points: Sequence[tuple[int, float]], *, unit: str) -> Figure:
-    """The least excess that was proven by then, as steps from one value to the next.
+    """A step line of the proven upper bound on how much better another candidate can be.
 
     Args:
-        points: Pairs of comparisons spent and the excess, in order; at least one.
-        unit: The word for comparisons on the axis.
+        points: Pairs of comparisons spent and the bound, in order; at least one.
+        unit: Title of the horizontal axis: the word for comparisons.
     """
     changes = [
         pair
@@ -209,10 +210,10 @@ def excess(points: Sequence[tuple[int, float]], *, unit: str) -> Figure:
         y=most,
         mode="lines+markers" if len(changes) < 3 else "lines",
         line={"color": BLUE, "width": 2, "shape": "hv"},
-        name="nobody is better by more than",
+        name="no candidate is better by more than",
         hovertemplate="%{y:.3f} after %{x:,}<extra></extra>",
     )
-    return dressed(
+    return styled(
         Figure([line]),
         xaxis={"title": unit, "rangemode": "tozero"},
         yaxis={"title": "better by at most", "rangemode": "tozero"},
@@ -221,11 +222,11 @@ def excess(points: Sequence[tuple[int, float]], *, unit: str) -> Figure:
 
 
 def allocation(rows: Sequence[Row], *, unit: str) -> Figure:
-    """Comparisons per candidate, with and without an outcome.
+    """Bars of comparisons per candidate, with and without an outcome.
 
     Args:
-        rows: One per candidate, with `candidate`, `scored` and `unscored`.
-        unit: The word for comparisons on the axis.
+        rows: One row per candidate, with `candidate`, `scored` and `unscored`.
+        unit: Title of the horizontal axis: the word for comparisons.
     """
     figure = Figure([_bar(rows, "scored", "with an outcome", BLUE)])
     if any(row["unscored"] for row in rows):
@@ -234,20 +235,20 @@ def allocation(rows: Sequence[Row], *, unit: str) -> Figure:
 
 
 def tokens(rows: Sequence[Row]) -> Figure:
-    """Input and output tokens per candidate or model.
+    """Bars of input and output tokens per candidate or model.
 
     Args:
-        rows: With `candidate`, `input_tokens` and `output_tokens`.
+        rows: One row per candidate or model, with `candidate`, `input_tokens` and `output_tokens`.
     """
     read = _bar(rows, "input_tokens", "read (prompts)", GREY)
     return _stacked(Figure([read, _bar(rows, "output_tokens", "written", BLUE)]), rows, "tokens")
 
 
 def seconds(rows: Sequence[Row]) -> Figure:
-    """Engine time per candidate or model, for answering and loading.
+    """Bars of engine time per candidate or model, for answering and loading.
 
     Args:
-        rows: With `candidate`, `seconds` and `load_seconds`.
+        rows: One row per candidate or model, with `candidate`, `seconds` and `load_seconds`.
     """
     figure = Figure([_bar(rows, "seconds", "answering", BLUE)])
     if any(row["load_seconds"] for row in rows):
@@ -256,10 +257,10 @@ def seconds(rows: Sequence[Row]) -> Figure:
 
 
 def loads(rows: Sequence[Row]) -> Figure:
-    """Loading seconds of each model, with the number of its loads.
+    """Bars of loading seconds per model, with the number of loads.
 
     Args:
-        rows: One per model, with `candidate`, its name, `loads` and `load_seconds`.
+        rows: One row per model, with `candidate` (the model's name), `loads` and `load_seconds`.
     """
     bar = _bar(rows, "load_seconds", "loading", ORANGE)
     bar.text = [f"{row['loads']} load{'s' * (row['loads'] > 1)}" for row in rows]
@@ -279,7 +280,7 @@ def _bar(rows: Sequence[Row], key: str, label: str, colour: str) -> Bar:
 
 
 def _stacked(figure: Figure, rows: Sequence[Row], unit: str) -> Figure:
-    return dressed(
+    return styled(
         figure,
         rows=len(rows),
         meta=ROWS,

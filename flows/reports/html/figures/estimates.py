@@ -1,4 +1,4 @@
-"""Figures of candidates: their estimates with intervals, and lines through their choices to their means."""
+"""Figures of candidates: estimates with intervals, and parallel coordinates of factors and means."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ from winnow.flows.reports.html.figures.theme import (
     ROW_HEIGHT,
     ROWS,
     around_one_value,
-    dressed,
+    styled,
 )
 from winnow.storage.json_types import Row
 from winnow.tasks.queries.factors import CandidateMean, Factor
@@ -31,17 +31,17 @@ def intervals(
     line: float | None = None,
     line_as: str = "",
 ) -> Figure:
-    """Estimates with their intervals.
+    """Dots of estimates with bars for their intervals, one row per candidate.
 
     Args:
-        rows: One per candidate, with `candidate`, the estimate, `lower` and `upper`; omitted if the estimate
-            is unknown.
+        rows: One row per candidate, with `candidate`, the estimate, `lower` and `upper`. Candidates without
+            an estimate are left out.
         title: Title of the horizontal axis.
-        value: Key of the estimate.
+        value: Key of the estimate in a row.
         marked: Names of the highlighted candidates.
-        marked_as: Label of those candidates.
-        line: The value that the estimates are compared with, if any.
-        line_as: Label of that line.
+        marked_as: Label of the highlighted candidates.
+        line: Value with which estimates are compared, drawn as a line; None for no line.
+        line_as: Label of the line.
     """
     known = [row for row in rows if row[value] is not None]
     figure = Figure()
@@ -54,7 +54,7 @@ def intervals(
             x=line, y=1, yref="paper", yanchor="bottom", text=line_as, showarrow=False, font={"color": ORANGE}
         )
     shown = [line, *(row[key] for row in known for key in (value, "lower", "upper"))]
-    return dressed(
+    return styled(
         figure,
         rows=len(known),
         meta=ROWS,
@@ -91,7 +91,7 @@ def _dots(rows: Sequence[Row], value: str, label: str, is_marked: bool) -> Scatt
 
 
 def reach(high: float | None, low: float | None) -> float | None:
-    """The distance between two ends of an interval; None if an end is unknown: then no bar is drawn."""
+    """Distance between two ends of an interval; None (no bar is drawn) if an end is unknown."""
     return None if high is None or low is None else high - low
 
 
@@ -100,21 +100,23 @@ def _ends(lower: float | None, upper: float | None) -> tuple[str, str]:
 
 
 SCALE = ((0.0, "#b8860b"), (0.5, "#3a9d8f"), (1.0, "#0072b2"))
-"""Colours from the lowest mean to the highest, visible on light and dark pages."""
+"""Colours from the lowest to the highest mean, visible on light and dark pages."""
 
 
 LONGEST_LEVEL = 26
-"""Maximum characters of a level's name, in the space between two axes."""
+"""Maximum characters of a level's name, so that it fits between two axes."""
 LETTER = 7
-"""Width of a letter in pixels, rounded up: the figure does not reserve the space itself."""
+"""Width of a letter in pixels, rounded up; used to reserve space, because Plotly reserves none."""
 
 
 def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> Figure:
-    """One axis per factor, then one for the mean; a range dragged along an axis keeps the lines through it.
+    """Parallel coordinates: an axis per factor, one for the mean, and a line per candidate.
+
+    A reader can drag a range along an axis to keep only the lines through it.
 
     Args:
-        factors: With their levels.
-        candidates: At least one.
+        factors: Factors with their levels.
+        candidates: Candidates with their levels and means; at least one.
     """
     means = [each.mean for each in candidates]
     low, high = min(means), max(means)
@@ -129,7 +131,7 @@ def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> 
         for number, factor in enumerate(factors)
     ]
     margin = 0.05 * (high - low) or 0.01
-    # The ends are written at the axis: none is a mean that there cannot be.
+    # The axis shows its ends, so they must be possible means.
     ends = [
         max(0.0, math.floor(100.0 * (low - margin)) / 100.0),
         min(1.0, math.ceil(100.0 * (high + margin)) / 100.0),
@@ -139,10 +141,10 @@ def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> 
         dimensions=[*axes, score],
         line={"color": means, "colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]},
     )
-    figure = dressed(Figure([lines]))
+    figure = styled(Figure([lines]))
     rows = max(len(factor.levels) for factor in factors)
     first = max((len(name) for name in shortened_apart(factors[0].levels, LONGEST_LEVEL)), default=0)
-    # Names of levels stand beside their axes, and those of axes above.
+    # Leave space for names of levels left of the axes, and for names of axes above.
     return figure.update_layout(
         height=max(LEAST_HEIGHT + 120, 100 + ROW_HEIGHT * rows),
         margin={"l": 24 + LETTER * first, "r": 70, "t": 60, "b": 24},

@@ -1,4 +1,4 @@
-"""Make untrusted text safe for pages and figures, which interpret a part of HTML."""
+"""Make untrusted text safe for pages and figures; figures interpret some HTML."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ LONGEST_LABEL = 44
 
 
 def readable(text: str) -> str:
-    """Text without control characters and direction changes: a dot for unprintable characters."""
+    """Replace each unprintable character, such as a control or direction character, by a dot."""
     return printable(text.replace("\r\n", "\n").expandtabs(4))
 
 
@@ -22,31 +22,31 @@ UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h)\b)")
 
 
 def sentence(text: str) -> str:
-    """A readable sentence without line breaks between a number and its unit."""
+    """A readable sentence that does not break between a number and its unit."""
     return UNIT.sub("\N{NO-BREAK SPACE}", readable(text))
 
 
 DIGEST = re.compile(r"[0-9a-f]{16}(-\d+)?")
-"""Matches the key of an example whose data has no ids."""
+"""Matches the stored key of an example whose data has no ids."""
 
 
 def example_name(key: str, number: int) -> str:
-    """The id of an example; if its data has none, the example's number in the dataset.
+    """The id of an example; if its data has no ids, "#" and its number in the dataset, from 1.
 
     Args:
-        key: Key of the example, stored as a digest if the data has no ids.
-        number: Its position in the dataset, from 0.
+        key: Stored key of the example: its id, or a digest if the data has no ids.
+        number: Position of the example in the dataset, from 0.
     """
     return f"#{number + 1}" if DIGEST.fullmatch(key) else key
 
 
 def as_label(name: str) -> str:
-    """A name for figures: on one line, its markup as text."""
+    """A name as a label in a figure: on one line, with markup escaped."""
     return _escaped(readable(name).replace("\n", " "))
 
 
 def shortened(name: str, longest: int = LONGEST_LABEL) -> str:
-    """A name as an axis label: a long one loses its middle, because names differ at their ends."""
+    """A name as an axis label; a long name is shortened in the middle, because names differ at their ends."""
     plain = readable(name).replace("\n", " ")
     if len(plain) > longest:
         plain = f"{plain[: longest // 2]}…{plain[-longest // 2 + 1 :]}"
@@ -54,7 +54,7 @@ def shortened(name: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def shortened_apart(names: Sequence[str], longest: int = LONGEST_LABEL) -> list[str]:
-    """Axis labels; if two would look alike, without the beginning and end common to all."""
+    """Names as axis labels; if two would look equal, without the beginning and end common to all."""
     short = [shortened(name, longest) for name in names]
     if len(set(short)) == len(set(names)):
         return short
@@ -62,9 +62,9 @@ def shortened_apart(names: Sequence[str], longest: int = LONGEST_LABEL) -> list[
 
 
 def name_axis(names: Sequence[str], *, downwards: bool = False) -> JsonObject:
-    """An axis of names in this order; `downwards` puts the first one on top.
+    """Settings of an axis with names in this order; `downwards` puts the first name on top.
 
-    The axis has full names and shows short ones, so that two with the same short form stay distinct.
+    The axis uses full names and shows short ones, so that names with equal short forms stay distinct.
     """
     labels = [as_label(name) for name in names]
     return {
@@ -82,5 +82,5 @@ def name_axis(names: Sequence[str], *, downwards: bool = False) -> JsonObject:
 
 
 def _escaped(text: str) -> str:
-    # Figures know no &quot;, and put no name into an attribute.
+    # Plotly does not decode &quot;, and figures use no name in an attribute.
     return escape(text, quote=False)

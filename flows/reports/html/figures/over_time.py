@@ -1,4 +1,4 @@
-"""Campaigns on the same question: candidates' estimates over time, and the cost of each campaign."""
+"""Figures of several campaigns on the same question: estimates over time, and costs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,16 +6,16 @@ from plotly.graph_objects import Bar, Figure, Scatter
 
 from winnow.flows.reports.html.figures.estimates import reach
 from winnow.flows.reports.html.figures.labels import as_label, shortened
-from winnow.flows.reports.html.figures.theme import BLUE, GREY, LINES, ORANGE, around_one_value, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, GREY, LINES, ORANGE, around_one_value, styled
 from winnow.storage.json_types import JsonView
 
 APART = 0.12
-"""Horizontal distance between two candidates of one campaign; campaigns are 1 apart."""
+"""Horizontal distance between candidates of one campaign; the distance between campaigns is 1."""
 MOST_TICKS = 8
 LONGEST_TICK = 16
 """Maximum characters of a campaign's name below its marks."""
 COST_HEIGHT = 260
-"""Pixels."""
+"""Height of the figure of costs, in pixels."""
 
 
 def estimates_over_time(
@@ -25,15 +25,15 @@ def estimates_over_time(
     title: str,
     are_repeated: bool = True,
 ) -> Figure:
-    """One mark per candidate and campaign, with its interval, and a diamond if it led that campaign.
+    """A mark with an interval per candidate and campaign, and a diamond around each campaign's leader.
 
     Candidates are drawn side by side within a campaign, so that their intervals do not hide each other.
 
     Args:
-        tracks: Rows by candidate, with `campaign`, `estimate`, `lower` and `upper`.
-        winners: One per campaign, oldest first, with `campaign`, `created_at`, `best` and `estimate`.
+        tracks: Candidate -> its rows, with `campaign`, `estimate`, `lower` and `upper`.
+        winners: One row per campaign, oldest first, with `campaign`, `created_at`, `best` and `estimate`.
         title: Title of the vertical axis.
-        are_repeated: Whether the campaigns repeat one another: then a line joins the marks of a candidate.
+        are_repeated: Whether the campaigns are repetitions, so that lines join the marks of a candidate.
     """
     places = {row["campaign"]: number for number, row in enumerate(winners)}
     shifts = {name: APART * (number - (len(tracks) - 1) / 2) for number, name in enumerate(tracks)}
@@ -47,7 +47,7 @@ def estimates_over_time(
     shown = [row[key] for rows in tracks.values() for row in rows for key in ("estimate", "lower", "upper")]
     values = [*shown, *(row["estimate"] for row in led)]
     step = -(-len(winners) // MOST_TICKS)
-    return dressed(
+    return styled(
         figure,
         xaxis={
             "title": "begun" if are_repeated else "campaign",
@@ -69,10 +69,10 @@ def estimates_over_time(
 
 
 def costs_over_time(rows: Sequence[JsonView]) -> Figure:
-    """New and reused outputs of each campaign.
+    """Bars of the numbers of new and reused outputs of each campaign.
 
     Args:
-        rows: One per campaign, with `campaign`, `generated` and `reused`.
+        rows: One row per campaign, with `campaign`, `generated` and `reused`.
     """
     names = [as_label(row["campaign"]) for row in rows]
     figure = Figure(
@@ -82,7 +82,7 @@ def costs_over_time(rows: Sequence[JsonView]) -> Figure:
             if key == "generated" or any(row[key] for row in rows)
         ]
     )
-    return dressed(
+    return styled(
         figure,
         barmode="stack",
         bargap=0.3,

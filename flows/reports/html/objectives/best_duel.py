@@ -1,4 +1,4 @@
-"""Sections of the page of a best-duel campaign, and the figure of win rates."""
+"""Sections of a best-duel campaign's page, and the figure of win rates."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from plotly.graph_objects import Figure, Heatmap
 
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
-from winnow.flows.reports.html.figures.theme import SQUARE, WINS, dressed
+from winnow.flows.reports.html.figures.theme import SQUARE, WINS, styled
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections import standard
-from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
+from winnow.flows.reports.html.sections.standard import Builder, PageCache
 from winnow.storage.json_types import Row
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
@@ -20,8 +20,8 @@ SAMPLES = {"good": "Won", "bad": "Lost", "even": "Tied"}
 """Headings of the sample comparisons, by kind."""
 
 
-def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
-    """Sections of the page, between the answer and those that every page has."""
+def builders_of(campaign: CampaignRecord, read: PageCache) -> tuple[Builder, ...]:
+    """Builders of the sections between the answer and the sections of every page."""
     return (
         standard.estimates("Estimates", "win rate against its strongest opponent"),
         head_to_head,
@@ -33,7 +33,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
 
 
 def head_to_head(look: Look) -> Section | None:
-    """Win rates of all pairs of candidates that were compared."""
+    """The section "head-to-head": win rates of all compared pairs of candidates."""
     met = [row for row in ask(look, "head-to-head") if row["win_rate"] is not None]
     if not met:
         return None
@@ -42,15 +42,15 @@ def head_to_head(look: Look) -> Section | None:
         name="head-to-head",
         title="Head to head",
         note=(
-            "Share of duels in which the row was preferred to the column; a tie is half a win. Best "
-            f"first.{cut}"
+            "Share of duels in which the row's candidate was preferred to the column's; a tie is half a win. "
+            f"Best first.{cut}"
         ),
         figure=head_to_head_figure(met, [row["candidate"] for row in board]),
     )
 
 
 def strengths(look: Look) -> Section | None:
-    """Bradley-Terry strengths."""
+    """The section "strengths": Bradley-Terry strengths with intervals."""
     known = [row for row in ask(look, "strengths") if row["strength"] is not None]
     if not known:
         return None
@@ -59,8 +59,8 @@ def strengths(look: Look) -> Section | None:
         name="strengths",
         title="Strengths",
         note=(
-            "Bradley-Terry strengths with 95% intervals, valid at a single look; not used for "
-            f"decisions.{cut}"
+            "Bradley-Terry strengths with 95% intervals, which are valid for a single look at the results. "
+            f"They are not used for decisions.{cut}"
         ),
         figure=intervals(
             rows,
@@ -73,7 +73,7 @@ def strengths(look: Look) -> Section | None:
 
 
 def judges(look: Look) -> Section | None:
-    """The section on how position affects the judge models' preferences."""
+    """The section "judges": how the order of the answers affects judge models."""
     rows = list(ask(look, "judges"))
     if not rows:
         return None
@@ -88,15 +88,17 @@ def judges(look: Look) -> Section | None:
 
 
 MOST_WRITTEN = 12
-"""Maximum number of candidates for which each cell shows its numbers."""
+"""Maximum number of candidates for which the figure's cells show numbers."""
 
 
 def head_to_head_figure(rows: Sequence[Row], names: Sequence[str]) -> Figure:
-    """Win rate of the row over the column and the number of scored duels; empty without duels.
+    """Heat map: win rate of each row over each column, and the number of scored duels.
+
+    Cells of pairs without duels are empty.
 
     Args:
-        rows: One per ordered pair with duels, with `candidate`, `opponent`, `win_rate`, `wins`, `ties` and
-            `losses`.
+        rows: One row per ordered pair with duels, with `candidate`, `opponent`, `win_rate`, `wins`, `ties`
+            and `losses`.
         names: Candidates in the order of both axes.
     """
     met = {(row["candidate"], row["opponent"]): row for row in rows if row["win_rate"] is not None}
@@ -107,7 +109,7 @@ def head_to_head_figure(rows: Sequence[Row], names: Sequence[str]) -> Figure:
             y=[as_label(name) for name in names],
             z=[[cell and cell["win_rate"] for cell in cells] for cells in table],
             customdata=[[_record(cell) for cell in cells] for cells in table],
-            text=[[_written(cell) for cell in cells] for cells in table],
+            text=[[_cell_text(cell) for cell in cells] for cells in table],
             texttemplate="%{text}" if len(names) <= MOST_WRITTEN else None,
             zmin=0.0,
             zmax=1.0,
@@ -119,7 +121,7 @@ def head_to_head_figure(rows: Sequence[Row], names: Sequence[str]) -> Figure:
             hovertemplate="%{y}<br>against %{x}<br>%{customdata}<extra></extra>",
         )
     )
-    dressed(
+    styled(
         figure,
         rows=2 * len(names) if len(names) <= MOST_WRITTEN else len(names),
         xaxis=name_axis(names) | {"title": "opponent"},
@@ -129,15 +131,15 @@ def head_to_head_figure(rows: Sequence[Row], names: Sequence[str]) -> Figure:
     return figure.update_xaxes(tickangle=-35)
 
 
-def _written(cell: Row | None) -> str:
+def _cell_text(cell: Row | None) -> str:
     return "" if cell is None else f"{rounded(cell['win_rate'])}<br>n = {_scored(cell)}"
 
 
 def _record(cell: Row | None) -> str:
     if cell is None:
         return ""
-    rate, games = rounded(cell["win_rate"]), _scored(cell)
-    return f"win rate {rate}: {cell['wins']} won, {cell['ties']} tied, {cell['losses']} lost of {games}"
+    rate, duels = rounded(cell["win_rate"]), _scored(cell)
+    return f"win rate {rate}: {cell['wins']} won, {cell['ties']} tied, {cell['losses']} lost of {duels}"
 
 
 def _scored(cell: Row) -> int:

@@ -1,7 +1,7 @@
-"""Sections of the page of a best-mean campaign."""
+"""Sections of a best-mean campaign's page."""
 
 from winnow.flows.reports.html.sections import standard
-from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
+from winnow.flows.reports.html.sections.standard import Builder, PageCache
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.spec.stored_spec import grouping_of
 
@@ -9,11 +9,11 @@ SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the same outputs"
-"""The outputs that metrics score."""
+"""Which outputs metrics score, for the note of their section."""
 
 
-def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
-    """Sections of the page, between the answer and those that every page has."""
+def builders_of(campaign: CampaignRecord, read: PageCache) -> tuple[Builder, ...]:
+    """Builders of the sections between the answer and the sections of every page."""
     groups = grouping_of(campaign.spec)
     axis = "mean score" if groups is None else groups.value
     return (

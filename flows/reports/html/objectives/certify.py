@@ -1,4 +1,4 @@
-"""Sections of the page of a certify campaign, and their figures."""
+"""Sections of a certify campaign's page, and their figures."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -7,10 +7,10 @@ from plotly.graph_objects import Figure, Heatmap, Scatter
 
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened
-from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, ROWS, WEIGHTS, dressed
+from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, ROWS, WEIGHTS, styled
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections import standard
-from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
+from winnow.flows.reports.html.sections.standard import Builder, PageCache
 from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
@@ -23,16 +23,16 @@ SAMPLES = {"bad": "Highest losses", "good": "Lowest losses"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the answers to labelled examples"
-"""The outputs that metrics score."""
+"""Which outputs metrics score, for the note of their section."""
 
 DIAMONDS = (
-    "Diamonds are certified: their intervals end at the line. If an interval begins at the line, the "
-    "candidate's risk is shown to be above it."
+    "Diamonds are certified candidates: their intervals end at the line. If an interval begins at the line, "
+    "the candidate's risk is shown to be above it."
 )
 
 
-def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
-    """Sections of the page, between the answer and those that every page has."""
+def builders_of(campaign: CampaignRecord, read: PageCache) -> tuple[Builder, ...]:
+    """Builders of the sections between the answer and the sections of every page."""
     return (
         *_evidence_of(campaign),
         risks,
@@ -43,26 +43,26 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
 
 
 def _evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
-    """The sections other than the risks; empty if a plain mean is used."""
+    """Builders of the sections on evidence; empty for a selector that trusts a plain mean."""
     return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
 
 
 def certificates(look: Look) -> Section | None:
-    """The section on which candidates are certified, with plain estimates for comparison."""
+    """The section "certificates": which candidates are certified, with plain estimates for comparison."""
     rows = evidence.standings(look)
     if not any(row["labels"] for row in rows):
         return None
     return Section(
         name="certificates",
         title="Certificates",
-        note="In testing order, most expensive first. A candidate is certified once its highest e-value "
-        "reaches the level needed. The plain estimate guarantees nothing.",
+        note="In testing order, most expensive candidate first. A candidate is certified once its highest "
+        "e-value reaches the needed level. The plain estimate has no guarantee.",
         table=rows,
     )
 
 
 def e_values(look: Look) -> Section | None:
-    """The section on e-values against the number of labels."""
+    """The section "e-values": each candidate's e-value against the number of labels."""
     rows = list(ask(look, "e-values"))
     if not rows:
         return None
@@ -76,14 +76,14 @@ def e_values(look: Look) -> Section | None:
     return Section(
         name="e-values",
         title="Evidence against labels",
-        note="Each candidate's e-value grows while its losses are below the allowed risk. Reaching the "
-        f"line once (star) certifies it, whatever the e-value does later.{cut}",
+        note="A candidate's e-value grows while its losses are below the allowed risk. If it reaches the "
+        f"line once (star), the candidate is certified, whatever its e-value is later.{cut}",
         figure=e_value_figure(shown, certified=_certified(look), line_as=line),
     )
 
 
 def weights(look: Look) -> Section | None:
-    """The section on how far each candidate's bets rely on the autoevaluator."""
+    """The section "weights": how much each candidate's bets rely on the autoevaluator."""
     rows = list(ask(look, "weights"))
     tested = {row["candidate"] for row in evidence.standings(look) if row["labels"]}
     own = [row for row in rows if row["candidate"] in tested]
@@ -93,13 +93,14 @@ def weights(look: Look) -> Section | None:
     return Section(
         name="weights",
         title="Trust in the autoevaluator",
-        note=f"Distribution of each candidate's bets over degrees of trust, after its last label.{cut}",
+        note="Distribution of each candidate's bets over degrees of trust in the autoevaluator, after the "
+        f"candidate's last label.{cut}",
         figure=weight_figure([row for row in own if row["candidate"] in names]),
     )
 
 
 def risks(look: Look) -> Section | None:
-    """The section on risks with confidence intervals, and the highest permitted risk."""
+    """The section "risks": risks with confidence intervals, and the highest allowed risk."""
     known = [row for row in ask(look, "leaderboard") if row["estimate"] is not None]
     if not known:
         return None
@@ -112,7 +113,7 @@ def risks(look: Look) -> Section | None:
         title="Risks",
         note=f"The {losses_of(look.record.spec['selector']['name'], baseline)}, lowest first, with "
         "intervals, and the highest allowed risk. "
-        f"{DIAMONDS if certified else 'Nothing is certified.'}{cut}",
+        f"{DIAMONDS if certified else 'No candidate is certified.'}{cut}",
         figure=intervals(
             rows,
             title="risk (mean loss)" if baseline is None else "mean drop",
@@ -139,22 +140,22 @@ def _allowed(section: JsonObject) -> tuple[float, str]:
 
 
 LARGEST_LOG = 690.0
-"""Natural logarithm of the largest drawn e-value, about 10^300, and of the inverse of the smallest."""
+"""Natural logarithm of the largest drawn e-value, about 10^300; the smallest is its inverse."""
 LEAST_DECADE, MOST_DECADES = -3.0, 12.0
-"""Limits of the view in powers of ten, the second above the line, so that extremes do not flatten the
-rest."""
+"""Lower limit of the view as a power of ten, and decades above the line, so that extremes do not flatten
+the rest."""
 MOST_TICKS = 8
 LONGEST_IN_LEGEND = 26
-"""Maximum characters of a name in a legend on a phone, next to its outcome."""
+"""Maximum characters of a name in the legend, so that name and outcome fit on a phone."""
 
 
 def e_value_figure(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -> Figure:
-    """E-values against labels on a logarithmic axis, and the line to reach.
+    """Lines of e-values against labels on a logarithmic axis, and the line to reach.
 
     Args:
-        rows: One per candidate and label, with `candidate`, `labels`, `log_e_value` and `needed`, candidates
-            in testing order.
-        certified: Names of the candidates that passed; a star marks the point where they passed.
+        rows: One row per candidate and label, with `candidate`, `labels`, `log_e_value` and `needed`;
+            candidates in testing order.
+        certified: Names of the certified candidates; a star marks where each first reached the line.
         line_as: Label of the line.
     """
     figure = Figure()
@@ -172,7 +173,7 @@ def e_value_figure(rows: Sequence[Row], *, certified: Collection[str], line_as: 
     low, high = _decades(rows)
     figure.add_hline(needed, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
     figure.add_annotation(
-        x=0,  # where all begin, below the line
+        x=0,  # there, all e-values are below the line
         xref="paper",
         xanchor="left",
         y=math.log10(needed),
@@ -181,14 +182,14 @@ def e_value_figure(rows: Sequence[Row], *, certified: Collection[str], line_as: 
         showarrow=False,
         font={"color": ORANGE},
     )
-    return dressed(
+    return styled(
         figure,
         xaxis={"title": "human labels of the candidate's test", "rangemode": "tozero"},
         yaxis={
             "title": "e-value",
             "type": "log",
             "exponentformat": "power",
-            # Values and no powers: what is below 0 is no end of a logarithmic axis, and would be passed over.
+            # Values, not powers: Plotly ignores an end below 0 on a logarithmic axis.
             "autorangeoptions": {"clipmin": 10.0**low, "clipmax": 10.0**high},
             "dtick": math.ceil((high - low) / MOST_TICKS),
         },
@@ -197,10 +198,10 @@ def e_value_figure(rows: Sequence[Row], *, certified: Collection[str], line_as: 
 
 
 def weight_figure(rows: Sequence[Row]) -> Figure:
-    """Share of each candidate's bets at each factor rho, candidates in testing order.
+    """Heat map: share of each candidate's bets at each factor rho, candidates in testing order.
 
     Args:
-        rows: One per candidate and factor, with `candidate`, `rho` in [0, 1] and `weight`.
+        rows: One row per candidate and factor, with `candidate`, `rho` in [0, 1] and `weight`.
     """
     names = list(dict.fromkeys(row["candidate"] for row in rows))
     factors = sorted({row["rho"] for row in rows})
@@ -218,7 +219,7 @@ def weight_figure(rows: Sequence[Row]) -> Figure:
             hovertemplate="%{y}<br>ρ = %{x}: weight %{z:.3f}<extra></extra>",
         )
     )
-    return dressed(
+    return styled(
         figure,
         rows=len(names),
         meta=ROWS,
@@ -235,7 +236,7 @@ def _path(rows: Sequence[Row], colour: str, ending: str) -> Scatter:
     name = rows[0]["candidate"]
     return Scatter(
         x=[row["labels"] for row in rows],
-        y=[_drawn(row) for row in rows],
+        y=[_clipped_e_value(row) for row in rows],
         customdata=[row["log_e_value"] / math.log(10) for row in rows],
         mode="lines" if len(rows) > 1 else "markers",
         line={"color": colour, "width": 2, "dash": "solid" if ending == "certified" else "dot"},
@@ -249,7 +250,7 @@ def _path(rows: Sequence[Row], colour: str, ending: str) -> Scatter:
 def _star(row: Row, colour: str) -> Scatter:
     return Scatter(
         x=[row["labels"]],
-        y=[_drawn(row)],
+        y=[_clipped_e_value(row)],
         mode="markers",
         marker={"symbol": "star", "size": 14, "color": colour},
         showlegend=False,
@@ -261,12 +262,12 @@ def _first_passing(rows: Sequence[Row]) -> Row | None:
     return next((row for row in rows if row["log_e_value"] >= math.log(row["needed"])), None)
 
 
-def _drawn(row: Row) -> float:
+def _clipped_e_value(row: Row) -> float:
     return math.exp(max(-LARGEST_LOG, min(LARGEST_LOG, row["log_e_value"])))
 
 
 def _decades(rows: Sequence[Row]) -> tuple[float, float]:
-    """Limits of the view, in powers of ten."""
+    """Lower and upper limit of the view, as powers of ten."""
     logs = [row["log_e_value"] / math.log(10) for row in rows]
     line = math.log10(rows[0]["needed"])
     low = max(min(0.0, *logs), LEAST_DECADE)
@@ -275,5 +276,5 @@ def _decades(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def _literal(text: str) -> str:
-    """Escape text for a hover template, which would replace %{...} by a value."""
+    """Escape text for a Plotly hover template, which replaces %{...} by a value."""
     return text.replace("%", "&#37;")

@@ -1,4 +1,4 @@
-"""Sections of the page of a route campaign, and their figures."""
+"""Sections of a route campaign's page, and their figures."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from plotly.graph_objects import Figure, Heatmap, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened
-from winnow.flows.reports.html.figures.theme import GREY, LINES, WEIGHTS, dressed
+from winnow.flows.reports.html.figures.theme import GREY, LINES, WEIGHTS, styled
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections import standard
-from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
+from winnow.flows.reports.html.sections.standard import Builder, PageCache
 from winnow.storage.json_types import Row
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
@@ -20,11 +20,11 @@ SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the outputs for the prompts routed to each candidate, which differ between candidates"
-"""The outputs that metrics score."""
+"""Which outputs metrics score, for the note of their section."""
 
 
-def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
-    """Sections of the page, between the answer and those that every page has."""
+def builders_of(campaign: CampaignRecord, read: PageCache) -> tuple[Builder, ...]:
+    """Builders of the sections between the answer and the sections of every page."""
     return (
         shares,
         late_shares,
@@ -40,7 +40,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
 
 
 def shares(look: Look) -> Section | None:
-    """The section on each candidate's share of all prompts over time."""
+    """The section "shares": share of prompts routed to each candidate, over time."""
     rows = list(ask(look, "picks"))
     if not rows:
         return None
@@ -53,7 +53,7 @@ def shares(look: Look) -> Section | None:
 
 
 def late_shares(look: Look) -> Section | None:
-    """The section on each candidate's share of the last prompts, by type."""
+    """The section "types": each candidate's share of the last prompts, by type of prompt."""
     found = status.shares(look)
     if not found:
         return None
@@ -67,16 +67,16 @@ def late_shares(look: Look) -> Section | None:
 
 
 def share_figure(rows: Sequence[Row]) -> Figure:
-    """Share of prompts routed to each candidate, by window; the most frequent ones in colour.
+    """Lines: share of prompts routed to each candidate, by window; the most frequent candidates in colour.
 
     Args:
-        rows: One per window, type of prompt and candidate, with `until`, `candidate` and `picks`.
+        rows: One row per window, type of prompt and candidate, with `until`, `candidate` and `picks`.
     """
     windows = sorted({row["until"] for row in rows})
-    given = Counter[tuple[int, str]]()
+    picks = Counter[tuple[int, str]]()
     totals, overall = Counter[int](), Counter[str]()
     for row in rows:
-        given[row["until"], row["candidate"]] += row["picks"]
+        picks[row["until"], row["candidate"]] += row["picks"]
         totals[row["until"]] += row["picks"]
         overall[row["candidate"]] += row["picks"]
     figure = Figure()
@@ -84,7 +84,7 @@ def share_figure(rows: Sequence[Row]) -> Figure:
         figure.add_trace(
             Scatter(
                 x=windows,
-                y=[given[until, name] / totals[until] for until in windows],
+                y=[picks[until, name] / totals[until] for until in windows],
                 customdata=[as_label(name)] * len(windows),
                 mode="lines+markers",
                 line={"color": LINES[number] if number < len(LINES) else GREY, "width": 2},
@@ -94,7 +94,7 @@ def share_figure(rows: Sequence[Row]) -> Figure:
                 hovertemplate="%{customdata}<br>%{y:.1%} of the prompts up to %{x:,}<extra></extra>",
             )
         )
-    return dressed(
+    return styled(
         figure,
         xaxis={"title": "prompts answered", "rangemode": "tozero"},
         yaxis={"title": "share of the window's prompts", "tickformat": ".0%", "rangemode": "tozero"},
@@ -103,10 +103,10 @@ def share_figure(rows: Sequence[Row]) -> Figure:
 
 
 def by_type(rows: Sequence[Row]) -> Figure:
-    """Share of each prompt type routed to each candidate.
+    """Heat map: share of each prompt type routed to each candidate.
 
     Args:
-        rows: One per candidate, with `candidate` and its share in [0, 1] under the name of each type.
+        rows: One row per candidate, with `candidate` and, under each type's name, its share in [0, 1].
     """
     names = [row["candidate"] for row in rows]
     types = [key for key in rows[0] if key != "candidate"]
@@ -125,7 +125,7 @@ def by_type(rows: Sequence[Row]) -> Figure:
             hovertemplate="%{y}<br>%{x}: %{z:.1%}<extra></extra>",
         )
     )
-    return dressed(
+    return styled(
         figure,
         rows=len(names),
         xaxis=name_axis(types) | {"title": "type of prompt"},

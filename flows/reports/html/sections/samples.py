@@ -1,4 +1,4 @@
-"""Sample comparisons: the selection, and each one as a heading, facts and texts."""
+"""Select sample comparisons for a page, and format each as a heading, facts and texts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,27 +14,27 @@ from winnow.tasks.campaign.look import Look
 MOST_SAMPLES = 5
 """Maximum number of samples of each kind."""
 MOST_CHARACTERS = 2_000
-"""Maximum number of characters of each text."""
+"""Maximum number of characters shown of each text."""
 
 LABELS = {"input": "input", "text": "output", "text_b": "output"}
-"""Headings of the texts shown side by side."""
+"""Column -> its label on the page, for texts shown side by side."""
 PASSAGES = {
     "prompt": "prompt",
     "prompt_b": "prompt",
     "answer": "read by the judge",
     "detail": "detail",
 }
-"""Column -> its label on the page; columns of a duel's second candidate carry its name."""
+"""Column -> its label on the page, for further texts; in duels, a candidate's name is appended."""
 
 
 def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) -> list[SampleGroup]:
-    """A few comparisons of each kind that occurs.
+    """Up to `MOST_SAMPLES` comparisons of each kind; kinds without comparisons are left out.
 
     Args:
         look: The campaign's current state.
-        titles: Kind, one of `samples`, -> its heading. Samples are from the best candidate if one is named,
-            except unscored ones, which are from any candidate.
-        best: Name of the best candidate, or None.
+        titles: Kind of `storage`'s view of samples -> its heading.
+        best: Name of the best candidate, from which samples are taken, except unscored ones; None to take
+            them from all candidates.
     """
     found = []
     for kind, title in titles.items():
@@ -61,12 +61,12 @@ def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) ->
 
 
 def _sample(row: Row, candidate: str | None, *, with_judge: bool) -> Sample:
-    """A comparison; its heading omits the candidate that the group's heading names."""
-    rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
+    """Format a comparison; its heading omits the candidate if the group's heading names it."""
+    opponent = f" against {row['candidate_b']}" if row["candidate_b"] else ""
     example = f"example {example_name(row['example'], row['example_number'])}"
-    is_named = candidate == row["candidate"] and not rival
+    is_named = candidate == row["candidate"] and not opponent
     return Sample(
-        heading=readable(example if is_named else f"{row['candidate']}{rival} on {example}"),
+        heading=readable(example if is_named else f"{row['candidate']}{opponent} on {example}"),
         mark=_mark(row),
         facts=[*_ending(row), place_of(row), *([f"judge {judge_name(row['judge'])}"] if with_judge else [])],
         side_by_side=[
@@ -79,12 +79,12 @@ def _sample(row: Row, candidate: str | None, *, with_judge: bool) -> Sample:
 
 
 def place_of(row: Row) -> str:
-    """The round and position of a comparison, counted from 1; the database counts both from 0."""
+    """Round and position of a comparison as text, counted from 1; the database counts from 0."""
     return f"round {row['round'] + 1}, position {row['position'] + 1}"
 
 
 def judge_name(judge: str) -> str:
-    """A judge's name without the digest of its parameters."""
+    """A judge's stored name without the digest of its parameters."""
     return DIGEST.sub("", judge)
 
 
@@ -93,7 +93,7 @@ DIGEST = re.compile(r":[0-9a-f]{12}$")
 
 
 def _mark(row: Row) -> Literal["right", "wrong"] | None:
-    """The mark of an answer to an example with targets: right at full score, wrong at no score, else None."""
+    """See `Sample.mark`; for certify, a human loss of 0 is right and of 1 wrong."""
     lost = None if row["outcome"] is None else 1.0 - row["outcome"]
     if row["human_loss"] is not None:
         lost = row["human_loss"]
@@ -108,7 +108,7 @@ def _ending(row: Row) -> Sequence[str]:
 
 
 def ending(row: Row) -> str:
-    """The outcome in words."""
+    """Clause on the outcome of a comparison, or on the reason why there is no outcome."""
     outcome = row["outcome"]
     if outcome is None:
         return f"no outcome: {row['reason']}"
@@ -124,7 +124,7 @@ def ending(row: Row) -> str:
 def _passages(row: Row, names: Sequence[str]) -> list[Passage]:
     return [
         Passage(
-            label=_called(row, name),
+            label=_label(row, name),
             text=readable(row[name]),
             shown=len(row[name]),
             length=row[f"{name}_length"],
@@ -135,13 +135,13 @@ def _passages(row: Row, names: Sequence[str]) -> list[Passage]:
 
 
 def _is_repeated(row: Row, name: str) -> bool:
-    """Whether another text of the comparison is the same."""
+    """Whether this text equals one that is already shown: the first prompt, or the output."""
     same = {"prompt_b": "prompt", "answer": "text"}.get(name)
     return same is not None and row[name] == row[same]
 
 
 def _targets(row: Row) -> list[Passage]:
-    """The accepted targets, one per line."""
+    """A passage with the accepted targets, one per line; empty without targets."""
     if not row["targets"]:
         return []
     whole = "\n".join(map(str, row["targets"]))
@@ -150,7 +150,7 @@ def _targets(row: Row) -> list[Passage]:
     return [Passage(label=label, text=readable(shown), shown=len(shown), length=len(whole))]
 
 
-def _called(row: Row, name: str) -> str:
+def _label(row: Row, name: str) -> str:
     label = {**LABELS, **PASSAGES}[name]
     if row["candidate_b"] is None or name in ("input", "answer", "detail"):
         return label

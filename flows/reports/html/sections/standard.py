@@ -1,4 +1,4 @@
-"""Sections of pages: which a campaign has, and those of every objective."""
+"""Sections of campaigns' pages: those that several objectives share, and which sections a page has."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,14 +35,14 @@ from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import amount, ends, span
 
 Builder = Callable[[Look], Section | None]
-"""Function that makes a section; returns None if it has no content yet."""
+"""A function that builds a section from a campaign; returns None if the section has no content yet."""
 
 MOST_ROUNDS = 600
-"""Maximum number of rounds on the curve: more rounds would have less than two pixels each."""
+"""Maximum number of rounds on the curve; with more, a round would have less than two pixels."""
 MOST_CHANGES = 100
-"""Maximum number of changes of the leader that the curve shows in addition."""
+"""Maximum number of additional points on the curve for changes of the leader."""
 MOST_LEADS = 10
-"""Maximum number of changes of the leader that are described in words."""
+"""Maximum number of changes of the leader in the table below the curve."""
 
 COUNTED = ("comparisons", "no_answer", "truncated")
 """Columns that the section on coverage sums over candidates."""
@@ -51,7 +51,7 @@ COUNTED = ("comparisons", "no_answer", "truncated")
 def estimates(
     title: str, axis: str, note: str = "Estimates after the last round, with intervals, best first."
 ) -> Builder:
-    """Builder of the section on estimates with confidence intervals, best first; None without estimates."""
+    """Builder of the section "estimates": estimates with confidence intervals, best first."""
 
     def build(look: Look) -> Section | None:
         known = [row for row in ask(look, "leaderboard") if row["estimate"] is not None]
@@ -70,7 +70,7 @@ def estimates(
 
 
 def lead(axis: str) -> Builder:
-    """The section on how far the best candidate leads each other one, smallest lead first."""
+    """Builder of the section "lead": the best candidate's lead over each other one, smallest first."""
 
     def build(look: Look) -> Section | None:
         return _lead(look, axis)
@@ -103,8 +103,8 @@ def _lead(look: Look, axis: str) -> Section | None:
         name="lead",
         title="Lead over each other candidate",
         note=f"The {axis} of {best} minus that of each other candidate, smallest lead first.{diamond} All "
-        "intervals hold at once. The tests that eliminate candidates are sharper: an interval that reaches "
-        f"left of 0 does not undo an elimination.{cut}",
+        "intervals hold at once. The tests that eliminate candidates are more powerful: an eliminated "
+        f"candidate can have an interval that reaches below 0.{cut}",
         figure=intervals(
             rows,
             title=f"lead of {shortened(best or '')}",
@@ -118,17 +118,17 @@ def _lead(look: Look, axis: str) -> Section | None:
 
 
 def eliminations(look: Look) -> Section | None:
-    """The section on when each candidate was eliminated, and the evidence for it."""
+    """The section "eliminations": when each candidate was eliminated, and the evidence against it."""
     found = campaign_views.eliminations(look.session, look.record.id)
     if not found:
         return None
     rows, cut = first_of(found, look.record.name, "eliminations")
     in_answer = any(row["status"] in ("tied", "chosen") for row in found)
-    kept = " Tied or chosen candidates are part of the answer and not eliminated." if in_answer else ""
+    kept = " Tied or chosen candidates are part of the answer, not eliminated." if in_answer else ""
     if any(row["status"] == "active" and row["out_at"] is not None for row in found):
         kept += (
-            " A candidate eliminated only up to epsilon can still be the best by less than epsilon; it "
-            "stays active until a best candidate is known."
+            " A candidate that is eliminated only up to epsilon can still be the best by less than epsilon; "
+            "it stays active until a best candidate is known."
         )
     missed = ", or if it cannot meet a constraint (infeasible)" if "constraints" in look.record.spec else ""
     levels = {row["level"] for row in found}
@@ -136,9 +136,9 @@ def eliminations(look: Look) -> Section | None:
     return Section(
         name="eliminations",
         title="Eliminations",
-        note="Evidence against each candidate (starts at 1). It is eliminated when this reaches "
-        f"{'its level' if level is None else f'{level:g}'}, or when no remaining score could make it the best"
-        f"{missed}.{kept}{cut}",
+        note="Evidence against each candidate, starting at 1. A candidate is eliminated when the evidence "
+        f"reaches {'its level' if level is None else f'{level:g}'}, or when no remaining score could make it "
+        f"the best{missed}.{kept}{cut}",
         table=[
             {
                 "candidate": row["candidate"],
@@ -152,21 +152,21 @@ def eliminations(look: Look) -> Section | None:
     )
 
 
-def curve_read_once() -> CurvePoints:
-    """An empty cache for the points of the curve's section."""
+def empty_curve_cache() -> CurvePoints:
+    """An empty cache for the points of the section "curve"."""
     return CurvePoints(most=MOST_ROUNDS, changes=MOST_CHANGES)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOnce:
-    """Cache of data that grow with a campaign: a later call with it reads only new data."""
+class PageCache:
+    """Cache of a page's data that grow with the campaign, so that a later call reads only new data."""
 
-    points: CurvePoints = field(default_factory=curve_read_once)
+    points: CurvePoints = field(default_factory=empty_curve_cache)
     counts: TagCounts = field(default_factory=TagCounts)
 
 
 def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
-    """The section on the leader and its confidence interval against the budget spent."""
+    """Builder of the section "curve": the leader and its interval against the budget spent."""
 
     def build(look: Look) -> Section | None:
         rows = points.look(look.session, look.record.id)
@@ -196,25 +196,25 @@ def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
 
 
 def excess(look: Look) -> Section | None:
-    """The section on how much better another candidate can be than the one that is named."""
+    """The section "excess": how much better another candidate can be than the named one."""
     points = campaign_views.excesses(look.session, look.record.id)
     if not points or any(each.mixes for each in server_changes(look.session, look.record)):
         return None
     found = look.record.spec["selector"]["params"].get("top_m", 1)
     spent, most = points[-1]
-    whom = "No candidate" if found == 1 else f"No more than {found - 1} candidates"
+    others = "No candidate" if found == 1 else f"At most {found - 1} candidates"
     return Section(
         name="excess",
         title="How much better another candidate can be",
-        note=f"{whom} can be better than the one that the answer names by more than this: "
-        f"{ends(0.0, most)[1]} after {amount(spent)} comparisons; the details of the answer say how sure "
-        "that is. The line starts again when candidates are dropped or added.",
+        note=f"{others} can be better than the named one by more than this bound, "
+        f"{ends(0.0, most)[1]} after {amount(spent)} comparisons; the details of the answer give its error "
+        "probability. The line starts again when candidates are dropped or added.",
         figure=excess_figure(points, unit="comparisons so far"),
     )
 
 
 def pareto(look: Look) -> Section | None:
-    """The section on quality, cost and time of each candidate."""
+    """The section "pareto": quality, cost and time of each candidate."""
     found = list(ask(look, "pareto"))
     if len(found) < 2:
         return None
@@ -238,7 +238,7 @@ def pareto(look: Look) -> Section | None:
     return Section(
         name="pareto",
         title="Quality, cost and time",
-        note=f"Means per output with standard deviations: {', '.join(measured)}. Nothing of cost and time is "
+        note=f"Means per output with standard deviations: {', '.join(measured)}. Cost and time are not "
         "certified. Unbeaten: not eliminated, and no other such candidate has at least this estimate, is "
         f"neither clearly dearer nor clearly slower, and is better in one of the three.{cut}",
         table=[
@@ -257,9 +257,9 @@ def pareto(look: Look) -> Section | None:
 
 
 def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
-    """Format "mean ± deviation"; empty if the mean is None.
+    """Format a mean and its standard deviation as "mean ± deviation"; empty for None.
 
-    If `decimals` is None, numbers have three significant digits.
+    If `decimals` is None, both have three significant digits.
     """
     if mean is None:
         return ""
@@ -268,12 +268,12 @@ def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
 
 
 def page_of(objective: str) -> Any:  # noqa: ANN401
-    """The module with the sections of an objective's page, named by `Traits.page`."""
+    """The module with the sections of an objective's page; its name is `Traits.page`."""
     return import_module(traits_of(objective).page)
 
 
 def metrics(look: Look) -> Section | None:
-    """The section on the scores that additional judges gave each candidate."""
+    """The section "metrics": mean scores of each candidate by additional judges."""
     found = list(ask(look, "metrics"))
     if not found:
         return None
@@ -285,7 +285,7 @@ def metrics(look: Look) -> Section | None:
         name="metrics",
         title="Metrics" if len(names) > 1 else f"Metric: {found[0]['metric']}",
         note=f"Mean scores of further judges on {measured}, with 95% Wilson intervals. Each interval holds "
-        f"on its own and is not certified; {_what_metrics_decided(look.record)}.{cut}",
+        f"on its own and is not certified; {_role_of_metrics(look.record)}.{cut}",
         table=[
             {
                 "candidate": row["candidate"],
@@ -300,20 +300,20 @@ def metrics(look: Look) -> Section | None:
     )
 
 
-def _what_metrics_decided(campaign: CampaignRecord) -> str:
-    """The role of metrics in the answer, as the end of a sentence."""
+def _role_of_metrics(campaign: CampaignRecord) -> str:
+    """Clause on the role of metrics in the campaign's answer."""
     constraints = constraints_of(campaign.spec)
     if not constraints:
         return "no decision used them"
     names = ", ".join(dict.fromkeys(each.metric for each in constraints))
     return (
-        f"by {names} candidates were chosen, too: whether they meet the constraints was decided by bounds of "
-        "their own, and the answer says what is proven of it"
+        f"{names} also decided the answer: separate bounds decided whether candidates meet the constraints, "
+        "and the answer says what is proven about them"
     )
 
 
 def tags(counts: TagCounts) -> Builder:
-    """The section on the best candidate's mean by tag."""
+    """Builder of the section "tags": the leader's mean by tag of the examples."""
 
     def build(look: Look) -> Section | None:
         decision = outcome_records.latest_decision(look.session, look.record.id)
@@ -329,7 +329,7 @@ def tags(counts: TagCounts) -> Builder:
             name="tags",
             title=f"The leader by {'tag' if len(names) > 1 else found[0]['tag']}",
             note="Mean score of the leader on its scored examples of each tag, with 95% Wilson intervals. "
-            "Each interval holds on its own and is not certified: among many groups some look bad by "
+            "Each interval holds on its own and is not certified: among many groups, some look bad by "
             f"chance.{cut}",
             table=[_tag_row(row, has_tags=len(names) > 1) for row in shown],
         )
@@ -348,7 +348,7 @@ def _tag_row(row: Row, *, has_tags: bool) -> Row:
 
 
 def allocation(unit: str) -> Builder:
-    """The section on comparisons per candidate."""
+    """Builder of the section "allocation": number of evaluations per candidate."""
 
     def build(look: Look) -> Section | None:
         found = [row for row in ask(look, "leaderboard") if row["scored"] or row["unscored"]]
@@ -366,7 +366,7 @@ def allocation(unit: str) -> Builder:
 
 
 def samples(titles: Mapping[str, str]) -> Builder:
-    """The section with sample comparisons by kind, and those without an outcome."""
+    """Builder of the section "comparisons": samples of each kind in `titles`, and unscored ones."""
 
     def build(look: Look) -> Section | None:
         decision = outcome_records.latest_decision(look.session, look.record.id)
@@ -385,21 +385,21 @@ def samples(titles: Mapping[str, str]) -> Builder:
 
 
 def cost_in_tokens(look: Look) -> Section | None:
-    """The section on tokens by candidate, including those of judges."""
+    """The section "tokens": tokens by candidate, and those of judges."""
     rows, cut = _costs(look)
     if not rows:
         return None
     return Section(
         name="tokens",
         title="Tokens",
-        note="New outputs of this campaign only; reused ones are free. Models in brackets are judges or "
+        note="New outputs of this campaign only; reused outputs are free. Models in brackets are judges or "
         f"autoevaluators.{_caching(look)}{cut}",
         figure=tokens(rows),
     )
 
 
 def cost_in_seconds(look: Look) -> Section | None:
-    """The section on engine seconds by candidate, including those of judges."""
+    """The section "seconds": engine seconds by candidate, and those of judges."""
     rows, cut = _costs(look)
     if not any(row["seconds"] or row["load_seconds"] for row in rows):
         return None
@@ -412,7 +412,7 @@ def cost_in_seconds(look: Look) -> Section | None:
 
 
 def loading(look: Look) -> Section | None:
-    """The section on the loads of each model and their duration."""
+    """The section "loads": number and duration of each model's loads."""
     by_model = loads_by_model(look.session, look.record.id)
     if not by_model:
         return None
@@ -421,14 +421,14 @@ def loading(look: Look) -> Section | None:
     return Section(
         name="loads",
         title="Loads",
-        note="Number of times each model was loaded, or woken from sleep, and the total seconds. A higher "
+        note="How often each model was loaded or woken from sleep, and the total seconds. A higher "
         f"execution.max_loaded keeps more models loaded.{cut}",
         figure=loads(rows),
     )
 
 
 def coverage(look: Look) -> Section | None:
-    """The section on the numbers of comparisons with an outcome, and without one by reason."""
+    """The section "coverage": numbers of scored comparisons, and of unscored ones by reason."""
     reasons: dict[str | None, Row] = {}
     for row in ask(look, "coverage"):
         start = {"reason": row["reason"] or "scored", **dict.fromkeys(COUNTED, 0), "candidates": 0}
@@ -442,14 +442,14 @@ def coverage(look: Look) -> Section | None:
     return Section(
         name="coverage",
         title="Coverage",
-        note="Comparisons by reason, counted once per candidate, and the number of outputs without an "
-        "answer or cut off; the detail is one example.",
+        note="Numbers of comparisons by reason, counted once per candidate, of outputs without an answer, "
+        "and of outputs that were cut off. The detail is from one of the comparisons.",
         table=sorted(reasons.values(), key=lambda row: (row["reason"] != "scored", -row["comparisons"])),
     )
 
 
 def _loading(look: Look) -> str:
-    """A sentence on the total load time of models; empty without loads."""
+    """A sentence on the total load time of models; empty if no model was loaded."""
     totals = campaign_views.totals(look.session, look.record.id)
     loads, seconds = totals["loads"], totals["load_seconds"]
     if not loads:
@@ -466,13 +466,13 @@ def _caching(look: Look) -> str:
     rate = cache_hit_rate(look.session, look.record.id)
     if rate is None:
         return ""
-    return f" {rate:.0%} of the prompts' tokens, as far as engines report it, were read from prefix caches."
+    return f" {rate:.0%} of the prompts' tokens were read from prefix caches, as far as engines report it."
 
 
 def _costs(look: Look) -> tuple[list[Row], str]:
-    """Rows of costs, most tokens first (other models in brackets), and a sentence on omitted rows."""
-    asked = ask(look, "costs")
-    found = [{**row, "candidate": row["candidate"] or f"[{row['model']}]"} for row in asked]
+    """Rows of costs, most tokens first, and a sentence on omitted rows; other models are in brackets."""
+    costs = ask(look, "costs")
+    found = [{**row, "candidate": row["candidate"] or f"[{row['model']}]"} for row in costs]
     found.sort(key=lambda row: row["input_tokens"] + row["output_tokens"], reverse=True)
     rows, cut = first_of(found, look.record.name, "costs")
     return list(rows), cut
@@ -486,17 +486,17 @@ def sections_of(
     look: Look,
     *,
     with_samples: bool = True,
-    read: ReadOnce | None = None,
+    read: PageCache | None = None,
 ) -> list[Section]:
-    """All sections of a campaign's page that have something to show, in order.
+    """All sections of a campaign's page that have content, in order.
 
     Args:
         look: The campaign's current state.
         with_samples: Whether sample comparisons are included.
-        read: Data that an earlier call has read, or None.
+        read: Cache from an earlier call for this campaign; None for a new one.
     """
     page = page_of(look.record.objective)
-    own = page.builders_of(look.record, read or ReadOnce())
+    own = page.builders_of(look.record, read or PageCache())
     samples = [standard.samples(page.SAMPLES)] if with_samples else []
     builders = (*own, *samples, *standard.CLOSING)
     return [section for build in builders if (section := build(look)) is not None]

@@ -1,8 +1,8 @@
-"""The database of a reading command: opened read-only, by default the last one used in a folder.
+"""Open the database of a reading command; by default the last one used in the working folder.
 
-Commands that write take their database from the campaign's file or an option. Only reading commands use a
-note of the last database, and report it. The note is in the user's state folder, keyed by the working
-folder's path, because a note in the working folder may come from a third party.
+Commands that write take their database from the campaign's file or an option. Reading commands can also use a
+note of the last databases, and print its URL. The note is in the user's state folder, because a note in the
+working folder may come from a third party.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def reading(storage: str) -> "Generator[Session, None, None]":
-    """A read-only session on an existing database of this release.
+    """Open a read-only session on an existing database of this release.
 
     Raises:
-        StorageError: If the database is missing or of another release.
+        StorageError: If the database is missing or from another release.
     """
-    # Imported here, so that `--help` of the commands that read need not wait for SQLAlchemy.
+    # Imported here, so that `--help` of reading commands does not wait for SQLAlchemy.
     from winnow.storage.admin import schema
 
     with schema.reading(storage) as session:
@@ -33,7 +33,10 @@ def reading(storage: str) -> "Generator[Session, None, None]":
 
 
 def tell_if_unreadable(storage: str) -> None:
-    """Print why a page that is about to be served cannot show anything; the database may be created later."""
+    """Print why a page cannot show a database; print nothing if the database can be read.
+
+    This is only a warning, because the database may be created later.
+    """
     from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import shown_url
     from winnow.storage.errors import StorageError
@@ -52,24 +55,24 @@ def tell_if_unreadable(storage: str) -> None:
 
 DEFAULT_FILE = Path(DEFAULT_STORAGE.removeprefix("sqlite:///"))
 NOTE = "last-database"
-"""The name of the note in the user's state folder."""
+"""Name of the note, a file in the user's state folder."""
 
 MOST_NOTED = 5
 """Maximum number of databases in the note."""
 
 
 def remember(storage: str) -> None:
-    """Note a campaign's database, unless its URL contains a password."""
+    """Add a database to the note as the last one used, unless its URL contains a password."""
     from winnow.storage.engine.database import shown_url
 
     if shown_url(storage) == storage:
-        with contextlib.suppress(OSError, RuntimeError):  # a user who can keep nothing has no note
-            known = dict.fromkeys([storage, *_noted()])
-            write_whole(state_folder() / NOTE, "".join(f"{each}\n" for each in list(known)[:MOST_NOTED]))
+        with contextlib.suppress(OSError, RuntimeError):  # the user has no writable state folder
+            urls = dict.fromkeys([storage, *_read_note()])
+            write_whole(state_folder() / NOTE, "".join(f"{each}\n" for each in list(urls)[:MOST_NOTED]))
 
 
 def to_read(storage: str) -> str:
-    """The database to read, as `last_used` returns it, with a message if it is not the given one."""
+    """The database to read, see `last_used`; print a message if it is not the given one."""
     from winnow.flows.reports.output import tell
     from winnow.tasks.text.printable import one_line
 
@@ -80,17 +83,17 @@ def to_read(storage: str) -> str:
 
 
 def last_used(storage: str) -> str:
-    """The given database, or the last one used if the default one is given and does not exist.
+    """URL of the given database; if it is the default one and does not exist, of the last one used.
 
-    Databases whose file has been deleted, such as that of a trial, are skipped.
+    Databases whose file was deleted, such as that of a trial, are skipped.
     """
     if storage != DEFAULT_STORAGE or DEFAULT_FILE.exists():
         return storage
-    return next((each for each in _noted() if may_be_there(each)), storage)
+    return next((each for each in _read_note() if may_be_there(each)), storage)
 
 
-def _noted() -> list[str]:
-    """The databases in the note, the last used one first."""
+def _read_note() -> list[str]:
+    """URLs of the databases in the note, last used first; empty if the note cannot be read."""
     try:
         text = (state_folder() / NOTE).read_text(encoding="utf-8")
     except (OSError, RuntimeError, UnicodeDecodeError):
@@ -99,6 +102,6 @@ def _noted() -> list[str]:
 
 
 def may_be_there(storage: str) -> bool:
-    """Whether a database may exist; always True for servers, which would have to be contacted."""
+    """Whether a SQLite file exists; always True for servers, because this contacts none."""
     scheme, _, path = storage.partition(":///")
     return not scheme.startswith("sqlite") or Path(path.partition("?")[0]).exists()
