@@ -1,6 +1,10 @@
-"""Escape text for terminals and Markdown."""
+"""Escape text for terminals and Markdown, and mask secrets in it."""
 
+import json
 import re
+from base64 import b64encode
+from collections.abc import Mapping
+from urllib.parse import quote
 
 LONGEST = 2_000
 """Maximum length of a displayed line; of a longer one, both ends are shown."""
@@ -31,6 +35,46 @@ def one_line(text: str) -> str:
 def escaped(text: str) -> str:
     """Printable text in one line, without active Markdown or HTML."""
     return _MARKUP.sub(_behind_a_backslash, printable(text).replace("\n", " "))
+
+
+SHORTEST_PART = 4
+"""Minimum length of a part of a secret that is masked."""
+
+
+def masked(text: str, secrets: Mapping[str, str]) -> str:
+    """Text with other words in the place of secrets, also as written in a URL, in JSON or in base64.
+
+    The text may have been cut within a secret, so a part of one at either end is masked too.
+
+    Args:
+        text: Such as what a server says of an error.
+        secrets: The words -> the secret.
+    """
+    spellings = sorted(
+        ((each, words) for words, secret in secrets.items() for each in _spellings(secret)),
+        key=lambda each: -len(each[0]),  # one may begin another
+    )
+    for spelling, words in spellings:
+        text = re.sub(re.escape(spelling), words.replace("\\", r"\\"), text, flags=re.IGNORECASE)
+    for spelling, words in spellings:
+        for n in range(min(len(text), len(spelling)), SHORTEST_PART - 1, -1):
+            if text[0] == spelling[-n] and spelling.endswith(text[:n]):
+                text = words + text[n:]
+                break
+        for n in range(min(len(text), len(spelling)), SHORTEST_PART - 1, -1):
+            if text[-1] == spelling[n - 1] and spelling.startswith(text[-n:]):
+                text = text[:-n] + words
+                break
+    return text
+
+
+def _spellings(secret: str) -> set[str]:
+    in_bytes, in_json = secret.encode(errors="surrogateescape"), json.dumps(secret)[1:-1]
+    return {
+        *(secret, quote(in_bytes, safe=""), quote(in_bytes)),
+        *(in_json, in_json.replace("/", "\\/"), json.dumps(secret, ensure_ascii=False)[1:-1]),
+        b64encode(in_bytes).decode().rstrip("="),
+    }
 
 
 def _behind_a_backslash(found: re.Match[str]) -> str:

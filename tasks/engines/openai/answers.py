@@ -298,7 +298,8 @@ def json_value(body: bytes) -> object:
         value = json.loads(body, parse_int=_whole_number)
     except ValueError as error:
         beginning = body[:SHOWN_OF_BODY].decode(errors="replace")
-        raise Unreadable(f"no JSON: {beginning!r}: {error}") from error
+        # At the end, where a part of a key is masked.
+        raise Unreadable(f"no JSON: {error}: {beginning}") from error
     except RecursionError as error:
         raise Unreadable("too deeply nested brackets") from error
     _refuse_depth(body, value)

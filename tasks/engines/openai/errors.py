@@ -8,13 +8,11 @@
 import json
 import math
 import re
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
-from urllib.parse import quote
 
 import httpx
 
@@ -22,6 +20,7 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.openai.requests import TOKEN_KEYS
 from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.text.printable import masked
 
 SHOWN = 300
 """Maximum number of characters shown of a server's message."""
@@ -134,9 +133,7 @@ class Server:
         Servers and libraries may also quote the key as encoded in a URL, or in base64.
         """
         if self.key:
-            encoded = b64encode(self.key.encode()).decode().rstrip("=")
-            spellings = (self.key, quote(self.key, safe=""), quote(self.key), encoded)
-            text = re.sub("|".join(map(re.escape, spellings)), "***", text, flags=re.IGNORECASE)
+            text = masked(text, {"***": self.key})
         text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 

@@ -995,6 +995,7 @@ def test_a_value_within_which_a_text_was_cut_is_hidden():
     assert shown(f"{value[1000:]}{value} x", hidden) == "$K$K x"
     assert shown(value[100:], hidden) == shown(value[:-100], hidden) == "$K"
     assert shown("bcde cde x abcd", hidden) == "$L cde x $L"
+    assert shown('a%2Fb%22c a\\/b\\"c YS9iImM=', {"K": 'a/b"c'}) == "$K $K $K="
     assert shown("", hidden) == ""
 
 

@@ -15,12 +15,19 @@ from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.answers import (
     MOST_LISTED,
+    SHOWN_OF_BODY,
     answer_of,
     json_value,
     read_generated,
     read_listing,
 )
-from winnow.tasks.engines.openai.errors import Server, Unreadable, seconds_to_wait
+from winnow.tasks.engines.openai.errors import (
+    Server,
+    StatusError,
+    Unreadable,
+    retryable_error,
+    seconds_to_wait,
+)
 from winnow.tasks.engines.openai.http_connection import HttpConnection
 from winnow.tasks.engines.openai.requests import answer_bytes, bytes_for, generation_body
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
@@ -101,7 +108,10 @@ def test_a_body_without_an_end_is_given_up():
 def test_a_body_that_is_no_json_shows_how_it_begins():
     with (
         asking(always(Fault(body=b'data: {"choices": []}\n\n'))) as (_, engine),
-        pytest.raises(EngineDied, match=r"no JSON: 'data: \{\"choices\": \[\]\}.*': Expecting value"),
+        pytest.raises(
+            EngineDied,
+            match=r'no JSON: Expecting value: line 1 column 1 \(char 0\): data: \{"choices": \[\]\}',
+        ),
     ):
         engine.generate(ASKED)
 
@@ -407,11 +417,27 @@ def test_openai_itself_is_told_of_the_account(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "told", ["sk+a/é", "SK+A/É", "sk%2Ba%2F%C3%A9", "sk%2ba/%c3%a9", "c2srYS/DqQ==", "c2srYS/DqQ"]
+    "told",
+    [
+        *("sk+a/é", "SK+A/É", "sk%2Ba%2F%C3%A9", "sk%2ba/%c3%a9", "c2srYS/DqQ==", "c2srYS/DqQ"),
+        *("sk+a\\/\\u00e9", "sk+a/\\u00E9"),
+    ],
 )
 def test_a_key_is_repeated_in_none_of_its_spellings(told):
     server = Server(model="m", url="http://h/v1", key="sk+a/é", variable="KEY")
     assert server.shown(f"no {told}!").replace("==", "") == "no ***!"
+
+
+def test_a_part_of_a_key_within_which_a_body_was_cut_is_not_repeated():
+    server = Server(model="m", url="http://h/v1", key="sk-" + "abcdefgh" * 20, variable="KEY")
+    for body in (b"<html>" + server.key.encode(), b"x" * (SHOWN_OF_BODY - 6) + server.key.encode()):
+        with pytest.raises(Unreadable) as refused:
+            json_value(body)
+        said = retryable_error(refused.value, server).why
+        assert said.endswith("***")
+        assert "sk-a" not in said
+    cut = StatusError(500, {}, b" " * 2_000 + server.key[:60].encode())
+    assert retryable_error(cut, server).why == "answered 500: ***"
 
 
 @pytest.mark.parametrize("key", ["sk-\nHost: evil", "sk-clé", "sk-\x00"])

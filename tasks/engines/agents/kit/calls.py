@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.text.printable import masked
 
 
 class CallFailed(Exception):
@@ -83,20 +84,11 @@ def variable_values(names: Iterable[str]) -> dict[str, str]:
 def shown(text: str, hidden: Mapping[str, str], *, is_beginning: bool = False) -> str:
     """Shorten a text to one line of at most `SHOWN` characters, with variables' values masked.
 
-    A long text keeps its end, or its beginning if `is_beginning`. The text may have been cut within a value,
-    so a part of a value at either end is masked too.
+    A long text keeps its end, or its beginning if `is_beginning`. See `masked`.
     """
-    longest_first = sorted(hidden.items(), key=lambda each: -len(each[1]))  # one may begin another
-    secrets = [(f"${name}", value) for name, value in longest_first if len(value) >= SHORTEST_SECRET]
-    for name, value in secrets:
-        text = text.replace(value, name)
-    for name, value in secrets:
-        sizes = range(min(len(text), len(value)), SHORTEST_SECRET - 1, -1)
-        if n := next((n for n in sizes if text[0] == value[-n] and value.endswith(text[:n])), 0):
-            text = name + text[n:]
-        sizes = range(min(len(text), len(value)), SHORTEST_SECRET - 1, -1)
-        if n := next((n for n in sizes if text[-1] == value[n - 1] and value.startswith(text[-n:])), 0):
-            text = text[:-n] + name
+    text = masked(
+        text, {f"${name}": value for name, value in hidden.items() if len(value) >= SHORTEST_SECRET}
+    )
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     if len(line) <= SHOWN:
         return line
