@@ -5,7 +5,7 @@ outputs are kept for the campaign, and so is a record of the examples whose outp
 the campaign's line on new examples mentions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -38,7 +38,7 @@ from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.spec.sections.objectives import EmbedderSpec
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
 from winnow.tasks.text.canonical_json import digest
-from winnow.tasks.text.phrases import rounded
+from winnow.tasks.text.phrases import example_name, rounded
 from winnow.tasks.text.printable import one_line
 
 ASKS_ALL = "row-mean"
@@ -95,6 +95,7 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
     """
     _forget_abandoned(database)
     examples = _chosen(checked.dataset, n)
+    numbers = {each.key: number for number, each in enumerate(checked.dataset.examples)}
     trial = check_campaign(_spec(checked.spec, len(examples)), checked.dataset.part(examples))
     record = open_campaign(database, trial, marks={SHOWN: "outputs were shown"})
     shown: set[int] = set()
@@ -106,7 +107,7 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
             texts = generate_round(session, round_)
             comparisons = judge_round(session, round_, texts)
         shown |= {*round_.examples}
-        return _trial(session, record, round_.arms, round_.examples, texts, comparisons)
+        return _trial(session, record, round_.arms, round_.examples, texts, comparisons, numbers)
     finally:
         with database.writing() as writing:
             forget(writing, record, shown)
@@ -169,15 +170,18 @@ def _trial(
     examples: Sequence[int],
     texts: GenerationBatch,
     comparisons: Sequence[NewComparison],
+    numbers: Mapping[str, int],
 ) -> Trial:
+    """The outputs and warnings; `numbers` are the positions of examples in the campaign's dataset, by key."""
     checked = session.checked
     found: list[tuple[int, int, TrialOutput]] = []
     judged: dict[int, list[tuple[JudgedOutput, NewComparison]]] = {}
     for place, (arm, at, comparison) in enumerate(zip(arms, examples, comparisons, strict=True)):
-        example, text = checked.dataset.examples[at], texts[place * checked.spec.texts_each]
+        example = checked.dataset.examples[at]
+        number, text = numbers[example.key], texts[place * checked.spec.texts_each]
         output = TrialOutput(
             candidate=checked.candidates[arm].name,
-            example=example.key,
+            example=example_name(example.key, number),
             asked=example.question,
             targets=example.targets,
             text=text.text if isinstance(text, StoredText) else None,
@@ -186,7 +190,7 @@ def _trial(
         )
         found.append((at, arm, output))
         if isinstance(text, StoredText):
-            judged.setdefault(arm, []).append((judged_output(example, text, comparison), comparison))
+            judged.setdefault(arm, []).append((judged_output(example, number, text, comparison), comparison))
     looked = [looked_so_far(session, arm, outputs) for arm, outputs in sorted(judged.items())]
     for each in looked:
         each.find_faults(record.spec)

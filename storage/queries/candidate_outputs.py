@@ -113,6 +113,9 @@ class JudgedOutput:
     """An output of a candidate with its judgment."""
 
     example: str
+    """Its key."""
+    example_number: int
+    """Its position in the dataset, from 0."""
     targets: Sequence[str]
     text: str
     """Its first `LONGEST_LOOKED_AT` characters."""
@@ -149,6 +152,7 @@ def some_outputs(
         query = (
             select(
                 Example.key,
+                Example.position,
                 Example.targets,
                 func.substr(Generation.text, 1, LONGEST_LOOKED_AT),
                 func.substr(Generation.reasoning, 1, LONGEST_LOOKED_AT),
@@ -182,6 +186,7 @@ def some_outputs(
     return [
         JudgedOutput(
             example=key,
+            example_number=number,
             targets=[str(each) for each in targets or ()],
             text=text,
             reasoning=reasoning,
@@ -191,5 +196,5 @@ def some_outputs(
             answer=answer,
             reason=reason,
         )
-        for key, targets, text, reasoning, ended, tokens, no_answer, answer, reason in found[:most]
+        for key, number, targets, text, reasoning, ended, tokens, no_answer, answer, reason in found[:most]
     ]

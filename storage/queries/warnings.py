@@ -155,20 +155,20 @@ def place_that_won(session: Session, campaign_id: int) -> OneSide | None:
 
 
 _PAIRS = text("""
-    SELECT e.key, max(CASE WHEN x.candidate_a_id = :first THEN x.outcome END),
+    SELECT e.key, e.position, max(CASE WHEN x.candidate_a_id = :first THEN x.outcome END),
         max(CASE WHEN x.candidate_a_id = :second THEN x.outcome END)
     FROM comparisons x JOIN examples e ON e.id = x.example_id
     WHERE x.candidate_a_id IN (:first, :second) AND x.candidate_b_id IS NULL AND x.outcome IS NOT NULL
-    GROUP BY e.id, e.key ORDER BY e.id
+    GROUP BY e.id, e.key, e.position ORDER BY e.id
 """)
 
 
 def score_pairs(
     session: Session, first: int, second: int
-) -> Iterator[tuple[str, float | None, float | None]]:
-    """Yield each example on which one of two candidates has a score: key and both scores, None if missing."""
+) -> Iterator[tuple[str, int, float | None, float | None]]:
+    """Yield each example on which one of two candidates has a score: key, position and both scores."""
     found = session.execute(
         _PAIRS, {"first": first, "second": second}, execution_options={"yield_per": ROWS_AT_ONCE}
     )
     with found:
-        yield from ((key, a, b) for key, a, b in found)
+        yield from ((key, number, a, b) for key, number, a, b in found)

@@ -1,6 +1,7 @@
 """Numbers and lists in sentences and tables: estimates, intervals, amounts, shares, counts, names."""
 
 import math
+import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
@@ -99,3 +100,17 @@ def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Names for a sentence; above `most` only their number."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+DIGEST = re.compile(r"[0-9a-f]{16}(-\d+)?")
+"""Matches the stored key of an example whose data has no ids."""
+
+
+def example_name(key: str, number: int) -> str:
+    """The id of an example; if its data has no ids, "#" and its number in the dataset, from 1.
+
+    Args:
+        key: Stored key of the example: its id, or a digest if the data has no ids.
+        number: Position of the example in the dataset, from 0.
+    """
+    return f"#{number + 1}" if DIGEST.fullmatch(key) else key

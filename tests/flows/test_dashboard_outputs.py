@@ -13,7 +13,7 @@ from waiting import PATIENCE_S
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.screens import comparisons_page
 from winnow.flows.reports.dashboard.screens.comparison_view import listed
-from winnow.flows.reports.html.figures.labels import example_name
+from winnow.tasks.text.phrases import example_name
 
 pytestmark = pytest.mark.usefixtures("streamlit_once")
 

@@ -209,6 +209,7 @@ def test_samples_show_targets_and_mark_what_is_right_and_what_is_wrong(scored):
         (None, "score 0.5"),
         (None, "no outcome: no_answer"),
     }
+    assert len({(each.heading, *each.facts) for each in samples}) == len(samples)  # each is shown once
     for each in samples:
         assert [passage.label for passage in each.side_by_side] == ["input", "target", "output"]
         assert each.side_by_side[1].text == "x"

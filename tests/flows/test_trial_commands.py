@@ -1,6 +1,7 @@
 """`winnow try` and `winnow compare`: outputs with their scores before anything is decided by them."""
 
 import json
+import re
 import sqlite3
 
 import pytest
@@ -69,6 +70,11 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
     assert "guessed target  the column label (--target COLUMN)" in said
     assert f"sends   prompts for at most 48 outputs to {server.url}" in said
     assert said.count("   target  ") == 6
+    rows = (folder / "tickets.csv").read_text().splitlines()
+    shown = re.findall(r"example #(\d+) .*\n +input +(.*)\n", said)
+    assert len(shown) == 6
+    for number, asked in shown:
+        assert rows[int(number)].startswith(asked)  # the first row has the names of the columns
     assert said.count("score 1.000\n") == said.count("score 0.000\n") == 3
     assert "check: qwen/prompt-2 scored 0 on all 3 outputs, and 3 of them hold the target" in said
     assert "tickets: winner, " in said

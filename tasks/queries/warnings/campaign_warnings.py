@@ -37,7 +37,7 @@ from winnow.tasks.queries.warnings.from_spec import (
 )
 from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree, judging_models
 from winnow.tasks.spec.stored_spec import baseline_name, grouping_of
-from winnow.tasks.text.phrases import count_of, percentage
+from winnow.tasks.text.phrases import count_of, example_name, percentage
 
 MOST_OF_THE_GAP = 1 / 3
 """Share of the gap between the two best candidates above which one example causes a warning."""
@@ -58,15 +58,17 @@ def one_example(look: Look, decision: DecisionRecord) -> CampaignWarning | None:
         if told.size <= 0.0 or told.most_worth <= MOST_OF_THE_GAP * told.size:
             return None  # without a look at every score
     pairs = partial(_pairs, look, ids[best], ids[second])
-    gap = Gap.of((a, b) for _, a, b in pairs())
+    gap = Gap.of((a, b) for *_, a, b in pairs())
     if gap.size < ROUNDING or min(gap.counts) < 2:
         return None
-    worth, key = max((gap.size - gap.without(a, b), key) for key, a, b in pairs())
+    worth, key, number = max((gap.size - gap.without(a, b), key, number) for key, number, a, b in pairs())
     if worth <= MOST_OF_THE_GAP * gap.size:
         return None
+    name = example_name(key, number)
+    named = name if name.startswith("#") else repr(name)
     return CampaignWarning(
         kind="one-example",
-        sentence=f"without example {key!r}, {names[best]} would be {_ahead(gap.size - worth)} "
+        sentence=f"without example {named}, {names[best]} would be {_ahead(gap.size - worth)} "
         f"{names[second]} in the mean of the scored examples, and not {_ahead(gap.size)} it: check that "
         "example and its target, and use more examples",
     )
@@ -79,8 +81,8 @@ def _compares_two(campaign: CampaignRecord) -> bool:
     return is_plain and selector["params"].get("top_m", 1) == 1
 
 
-def _pairs(look: Look, first: int, second: int) -> Iterator[tuple[str, float | None, float | None]]:
-    """Key and both scores of each example on which the two were compared, without held-out ones."""
+def _pairs(look: Look, first: int, second: int) -> Iterator[tuple[str, int, float | None, float | None]]:
+    """Key, position and both scores of each example on which the two were compared, without held-out ones."""
     found = warning_views.score_pairs(look.session, first, second)
     if look.record.spec.get("holdout") is None:
         return found

@@ -147,7 +147,9 @@ def _add_outputs(campaign: CampaignSession, judged: JudgedRound, waiting: dict[i
         for candidate, generation in _sides(comparison):
             arm, text = arms[candidate], texts.get(generation)
             if arm in waiting and text is not None:
-                new.setdefault(arm, []).append((judged_output(examples[at], text, comparison), comparison))
+                new.setdefault(arm, []).append(
+                    (judged_output(examples[at], at, text, comparison), comparison)
+                )
     for arm, outputs in new.items():
         before = waiting[arm]
         added = looked_so_far(campaign, arm, outputs)
@@ -177,10 +179,11 @@ def _sum(first: CandidateCounts, second: CandidateCounts) -> CandidateCounts:
     )
 
 
-def judged_output(example: Example, text: StoredText, comparison: NewComparison) -> JudgedOutput:
-    """An output with its judgment, as later read from the database."""
+def judged_output(example: Example, number: int, text: StoredText, comparison: NewComparison) -> JudgedOutput:
+    """An output with its judgment, as later read from the database; `number` is the example's position."""
     return JudgedOutput(
         example=example.key,
+        example_number=number,
         targets=example.targets,
         text=text.text,
         reasoning=text.reasoning,

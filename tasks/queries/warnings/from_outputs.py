@@ -32,7 +32,7 @@ from winnow.tasks.judges.rules.string_match import normalise
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 from winnow.tasks.spec.judge_tree import judge_tree
 from winnow.tasks.spec.stored_spec import cuts_at_stop
-from winnow.tasks.text.phrases import list_of, percentage
+from winnow.tasks.text.phrases import example_name, list_of, percentage
 from winnow.tasks.text.printable import one_line
 
 MOST_FLAGGED = 0.02
@@ -641,7 +641,9 @@ def shown_output(looked: Looked, kind: Kind) -> str:
 
 
 def _example_of(looked: Looked, shown: JudgedOutput) -> str:
-    return f"example {_quoted(shown.example)} got {_quoted(looked.judged(shown))}{_for_target(shown)}"
+    name = example_name(shown.example, shown.example_number)
+    named = name if name.startswith("#") else _quoted(name)
+    return f"example {named} got {_quoted(looked.judged(shown))}{_for_target(shown)}"
 
 
 def _for_target(output: JudgedOutput) -> str:

@@ -13,13 +13,14 @@ from streamlit.delta_generator import DeltaGenerator
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
 from winnow.flows.reports.dashboard.widgets import ANNOTATOR, show_heading, show_passage, show_soft
-from winnow.flows.reports.html.figures.labels import example_name, readable
+from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.sections.samples import ending, judge_name, place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.records.notes import STARRED
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.objectives.human.annotating import LONGEST_NOTE, UNNAMED, take_note
+from winnow.tasks.text.phrases import example_name
 
 MOST_CHARACTERS = 20_000
 """Maximum characters of each text, unless shown in full."""

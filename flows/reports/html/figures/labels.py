@@ -26,20 +26,6 @@ def sentence(text: str) -> str:
     return UNIT.sub("\N{NO-BREAK SPACE}", readable(text))
 
 
-DIGEST = re.compile(r"[0-9a-f]{16}(-\d+)?")
-"""Matches the stored key of an example whose data has no ids."""
-
-
-def example_name(key: str, number: int) -> str:
-    """The id of an example; if its data has no ids, "#" and its number in the dataset, from 1.
-
-    Args:
-        key: Stored key of the example: its id, or a digest if the data has no ids.
-        number: Position of the example in the dataset, from 0.
-    """
-    return f"#{number + 1}" if DIGEST.fullmatch(key) else key
-
-
 def as_label(name: str) -> str:
     """A name as a label in a figure: on one line, with markup escaped."""
     return _escaped(readable(name).replace("\n", " "))

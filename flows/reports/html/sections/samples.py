@@ -4,12 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from winnow.flows.reports.html.figures.labels import example_name, readable
+from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.model import Passage, Sample, SampleGroup
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import samples as sample_views
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.text.phrases import example_name
 
 MOST_SAMPLES = 5
 """Maximum number of samples of each kind."""
@@ -28,7 +29,7 @@ PASSAGES = {
 
 
 def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) -> list[SampleGroup]:
-    """Up to `MOST_SAMPLES` comparisons of each kind; kinds without comparisons are left out.
+    """Up to `MOST_SAMPLES` comparisons of each kind, each shown once; kinds without comparisons are left out.
 
     Args:
         look: The campaign's current state.
@@ -36,7 +37,7 @@ def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) ->
         best: Name of the best candidate, from which samples are taken, except unscored ones; None to take
             them from all candidates.
     """
-    found = []
+    found, shown = [], set[tuple[object, object]]()
     for kind, title in titles.items():
         of_best = best if kind != sample_views.UNSCORED else None
         rows = sample_views.samples(
@@ -48,7 +49,9 @@ def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) ->
             characters=MOST_CHARACTERS,
             are_duels=traits_of(look.record.objective).compares_pairs,
         )
-        found.append((title, of_best, rows))
+        new = [row for row in rows if (row["round"], row["position"]) not in shown]
+        shown |= {(row["round"], row["position"]) for row in new}
+        found.append((title, of_best, new))
     several_judges = len({row["judge"] for *_, rows in found for row in rows}) > 1
     return [
         SampleGroup(
