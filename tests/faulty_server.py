@@ -118,7 +118,9 @@ def prompt_in(body: Mapping[str, Any]) -> str:
     if "prompt" in body:
         return body["prompt"]
     content = body["messages"][-1]["content"]
-    return content if isinstance(content, str) else content[0]["text"]  # Anthropic's are in parts
+    if isinstance(content, str):
+        return content
+    return next(each["text"] for each in content if each["type"] == "text")  # Anthropic's are in parts
 
 
 CANARY = re.compile("|".join(re.sub(r"\\\{\d\\\}", ".*", re.escape(opening)) for opening in OPENINGS))

@@ -25,7 +25,7 @@ MAY_IMPORT = {
         "anyio", "httpx", "jinja2", "numpy", "opentelemetry", "orjson", "pandas", "psutil", "pyarrow",
         "pydantic", "pydantic_core", "ray", "regex", "sqlalchemy", "threadpoolctl", "tokenizers", "torch",
         "transformers",
-        "vllm", "yaml", "datasets", "huggingface_hub", "inspect_ai", "jsonschema",
+        "PIL", "vllm", "yaml", "datasets", "huggingface_hub", "inspect_ai", "jsonschema",
         "jsonschema_specifications", "litellm", "math_verify", "rouge_score", "sacrebleu",
     },
     "flows": {

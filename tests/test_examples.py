@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -43,7 +44,7 @@ class Adder:
     def generate(self, requests):
         return [
             Completion(
-                text=self._answer(request.prompt),
+                text=self._answer("1 + 2" if request.images else request.prompt),
                 finish_reason="stop",
                 input_tokens=1,
                 output_tokens=1,
@@ -83,6 +84,7 @@ def folder(tmp_path, monkeypatch):
         (Path(path) / "model.safetensors").write_bytes(bytes(8 if path.endswith("small") else 16))
     for data in (*(ROOT / "examples").glob("*.jsonl"), ROOT / "examples" / "agent.py"):
         shutil.copy(data, tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "images.py"))
     demo = tmp_path / ".winnow" / "demo" / "data"
     demo.mkdir(parents=True)
     rows = [{"id": e.id, "task": e.task, "input": e.input, "target": e.target} for e in evaluation_examples()]

@@ -22,8 +22,9 @@ PLACE = (
 EXAMPLE = (Example.key.label("example"), Example.position.label("example_number"))
 """Key of the example, and its position in the dataset."""
 
-INPUT = func.coalesce(Example.fields["input"].as_string(), cast(Example.fields, Text))
-"""Input of an example; all its fields as JSON if it has no field `input`."""
+_IMAGES = func.coalesce("\n" + Example.fields["image_details"].as_string(), "")
+INPUT = func.coalesce(Example.fields["input"].as_string() + _IMAGES, cast(Example.fields, Text))
+"""Input of an example, then the details of its images as JSON; all its fields if it has no field `input`."""
 
 _N_TARGETS = func.json_array_length(Example.targets)
 

@@ -13,6 +13,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.file_digests import file_digest
 from winnow.tasks.engines.agents.kit.engine import settings_of
 from winnow.tasks.engines.chat import Prompt
+from winnow.tasks.engines.images import Image
 from winnow.tasks.engines.known_providers import AGENTS, FUNCTION, REMOTE
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.server_keys import server_url
@@ -82,6 +83,7 @@ def request_content(
     replicate: int,
     continuations: Sequence[str] = (),
     is_greedy: bool = False,
+    images: Sequence[Image] = (),
 ) -> JsonObject:
     """Everything except the seed that determines an output, as JSON values."""
     content: JsonObject = {
@@ -99,10 +101,11 @@ def request_content(
     # Absent where there are none, as they are in the keys of most texts.
     content["continuations"] = list(continuations)
     content["is_greedy"] = is_greedy
+    content["images"] = [each.as_json() for each in images]
     return {key: value for key, value in content.items() if value or key not in RARE}
 
 
-RARE = ("choices", "continuations", "is_greedy")
+RARE = ("choices", "continuations", "is_greedy", "images")
 """Keys that are absent from a request's content if unused."""
 
 

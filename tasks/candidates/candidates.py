@@ -81,7 +81,7 @@ class Candidate:
         left_out = (*SERVER_KEYS, "setup")
         model = {key: value for key, value in asdict(self.model).items() if key not in left_out}
         for key in ABSENT_WHERE_NONE:
-            if model[key] is None:
+            if model[key] in (None, False):
                 del model[key]
         return NewCandidate(
             name=self.name,
@@ -138,9 +138,9 @@ def _stored_template(prompt: JsonView, fields: Collection[str], *, is_agent: boo
     return WholeExample.around(PromptTemplate.from_record(prompt, fields) if prompt else None)
 
 
-ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning", "entry", "params")
-"""Keys of a stored model that are absent if null: a candidate without an adapter has the same form as before
-adapters existed."""
+ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning", "entry", "params", "shows_images")
+"""Keys of a stored model that are absent if null or false: a candidate without an adapter has the same form
+as before adapters existed."""
 
 
 def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> list[Candidate]:
@@ -158,7 +158,8 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
     guardrails = [(each, _guardrail(each, index)) for index, each in enumerate(spec.guardrails)]
     places = places_of(spec.models)
     models = [
-        _with_cost(model_ref(model, place), spec) for model, place in zip(spec.models, places, strict=True)
+        _with_images(_with_cost(model_ref(model, place), spec), spec)
+        for model, place in zip(spec.models, places, strict=True)
     ]
     fingerprints = [_fingerprint(model, place) for model, place in zip(models, places, strict=True)]
     _refuse_idle_exclusions(spec)
@@ -215,6 +216,11 @@ def _with_cost(model: ModelRef, spec: CampaignSpec) -> ModelRef:
     if model.provider in AGENTS and "cost" in spec.limits and model.name not in spec.execution.prices:
         return replace(model, setup={**model.setup, NEEDS_COST: True})
     return model
+
+
+def _with_images(model: ModelRef, spec: CampaignSpec) -> ModelRef:
+    """Return the model; one that is no agent is shown the images of the examples."""
+    return replace(model, shows_images=bool(spec.dataset.images) and model.provider not in AGENTS)
 
 
 def _fingerprint(model: ModelRef, place: str) -> str:

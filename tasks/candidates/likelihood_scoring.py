@@ -4,14 +4,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from winnow.storage.json_types import JsonView
+from winnow.tasks.data.images import DETAILS
 from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.dotted_names import column_of, value_of
 from winnow.tasks.engines.chat import Prompt, is_continued, words_of
+from winnow.tasks.engines.images import Image, Place
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError, unknown_name
 from winnow.tasks.spec.campaign import ChoicesSpec, OutputType
 
 FIELD = "choices.field"
+
+NO_PLACES: Mapping[str, Place] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +30,8 @@ class Asked:
     """The texts that identify the continuations for judges."""
     is_greedy: bool = False
     """Whether to report as well if greedy decoding would give the single continuation."""
+    images: tuple[Image, ...] = ()
+    """Images shown with the prompt."""
 
 
 class Weighing(Protocol):
@@ -134,14 +141,32 @@ class Prompted(Protocol):
         ...
 
 
-def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str, object], key: str) -> Asked:
-    """Prompt and continuations of a candidate for an example.
+def asked_of(
+    candidate: Prompted,
+    weighing: Weighing | None,
+    fields: JsonView,
+    key: str,
+    places: Mapping[str, Place] = NO_PLACES,
+) -> Asked:
+    """Prompt, images and continuations of a candidate for an example.
+
+    Args:
+        candidate: The candidate.
+        weighing: The method of making continuations; None if the model generates.
+        fields: The example's.
+        key: The example's.
+        places: Where the bytes of images are, see `Dataset.images`; needed if a request is sent.
 
     Raises:
         TemplateError: If the prompt cannot be rendered, or the example has no text to score.
     """
     prompt = candidate.prompt(fields, key)
-    return Asked(prompt=prompt) if weighing is None else weighing.asked(candidate.model, prompt, fields, key)
+    if weighing is not None:
+        return weighing.asked(candidate.model, prompt, fields, key)
+    if not candidate.model.shows_images:
+        return Asked(prompt=prompt)
+    shown = tuple(Image.from_json(each, places) for each in fields.get(DETAILS, ()))
+    return Asked(prompt=prompt, images=shown)
 
 
 def weighing_of(

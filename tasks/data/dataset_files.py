@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from glob import glob, has_magic
@@ -48,6 +48,8 @@ class PartialRow(dict[str, Any]):
 
     left_out: Mapping[str, str]
     """The omitted contents in a word, such as "bytes", by dotted name; see `tasks.dotted_names`."""
+    contents: Mapping[str, list[object]]
+    """The omitted contents themselves by dotted name, in order: lists of objects can have several."""
 
 
 class RowWithNaN(dict[str, Any]):
@@ -459,27 +461,33 @@ def storable_row(row: Mapping[str, object]) -> Row:
     Other values, such as bytes and infinities, are omitted, and the row is a `PartialRow`. From an object,
     only the key of such a value is omitted; a list with one is omitted as a whole.
     """
-    left_out: dict[str, str] = {}
+    left_out: dict[str, _LeftOut] = {}
     kept = _storable_object("", row, left_out)
     if not left_out:
         return kept
     partial = PartialRow(kept)
-    partial.left_out = left_out
+    partial.left_out = {name: each.holds for name, each in left_out.items()}
+    partial.contents = {name: each.values for name, each in left_out.items()}
     return partial
 
 
-def _storable_object(prefix: str, values: Mapping[Any, object], left_out: dict[str, str]) -> JsonObject:
+def _storable_object(
+    prefix: str, values: Mapping[Any, object], left_out: "dict[str, _LeftOut]"
+) -> JsonObject:
     kept: JsonObject = {}
     for key, value in values.items():
-        found = _storable_value(f"{prefix}{key}", value, left_out)
-        if isinstance(found, _LeftOut):
-            left_out.setdefault(f"{prefix}{key}", found.holds)
-        else:
+        name = f"{prefix}{key}"
+        found = _storable_value(name, value, left_out)
+        if not isinstance(found, _LeftOut):
             kept[str(key)] = found
+        elif name in left_out:
+            left_out[name].values.extend(found.values)
+        else:
+            left_out[name] = found
     return kept
 
 
-def _storable_value(name: str, value: object, left_out: dict[str, str]) -> object:
+def _storable_value(name: str, value: object, left_out: "dict[str, _LeftOut]") -> object:
     match value:
         case None | bool() | int() | str():
             return value
@@ -491,10 +499,11 @@ def _storable_value(name: str, value: object, left_out: dict[str, str]) -> objec
             return str(value)
         case list() | tuple():
             items = [_storable_value(name, item, left_out) for item in value]
-            return next((each for each in items if isinstance(each, _LeftOut)), items)
+            without = [each for each in items if isinstance(each, _LeftOut)]
+            return _LeftOut(without[0].holds, list(value)) if without else items
         case dict():
             return _storable_object(f"{name}.", value, left_out)
-    return value if isinstance(value, _LeftOut) else _LeftOut(_kind(value))
+    return value if isinstance(value, _LeftOut) else _LeftOut(_kind(value), [value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,6 +511,7 @@ class _LeftOut:
     """Placeholder for a value that JSON does not have."""
 
     holds: str
+    values: list[object] = field(default_factory=list)
 
 
 def _kind(value: object) -> str:

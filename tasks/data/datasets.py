@@ -25,9 +25,11 @@ from winnow.tasks.data.dataset_files import (
     read_files,
 )
 from winnow.tasks.data.garbage_collection import not_collecting
+from winnow.tasks.data.images import ImageReader
 from winnow.tasks.data.sandboxed_templates import Template, compile_condition, holds
 from winnow.tasks.data.template_grammar import TARGET, KnownFields, left_out_part, not_stored
 from winnow.tasks.dotted_names import MISSING, unknown_field, value_of, without
+from winnow.tasks.engines.images import Place
 from winnow.tasks.errors import DatasetError, TemplateError, unknown_name
 
 ROLES = ("id", "input", "target")
@@ -81,6 +83,8 @@ class Dataset:
     """Name of the target column, dotted if it is inside an object; None for `target`."""
     remarks: tuple[str, ...] = ()
     """Sentences on rows and fields that were changed when read, for a user to check."""
+    images: Mapping[str, Place] = field(default_factory=dict, repr=False, compare=False)
+    """Where the bytes of the examples' images are, by their SHA-256."""
 
     @cached_property
     def field_names(self) -> KnownFields:
@@ -158,6 +162,7 @@ def dataset_of(
     *,
     name: str,
     path: str,
+    images: ImageReader | None = None,
 ) -> Dataset:
     """Build a dataset from rows, keeping in memory only those selected.
 
@@ -170,6 +175,7 @@ def dataset_of(
         selection: Which rows become examples.
         name: See `Dataset`.
         path: See `Dataset`.
+        images: Reads the images that rows name; None if they name none.
 
     Raises:
         DatasetError: One sentence that names the place and the remedy.
@@ -179,6 +185,8 @@ def dataset_of(
         raise DatasetError(f"limit must be at least 1, got {selection.limit}", "dataset.limit")
     reader, seen = _RowReader.of(columns), _Seen()
     taken = _first(seen.filled(rows, columns), selection)
+    if images is not None:
+        taken = images.added(taken)
     found = ((place, reader.example(place, row)) for place, row in seen.whole(taken, columns.get("target")))
     different = found if "id" in columns else seen.told_apart(found)
     with not_collecting():
@@ -197,6 +205,7 @@ def dataset_of(
         left_out=seen.left_out,
         target_column=seen.target_column,
         remarks=tuple(seen.remarks()),
+        images={} if images is None else images.places_of(each.fields for each in examples),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from winnow.tasks.data.dataset_files import PlacedRow, read_files
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.data.harnesses import harness_of
+from winnow.tasks.data.images import ImageReader
 from winnow.tasks.spec.sections.dataset import DatasetSpec, FieldNames, SolvedSpec, SourceSpec
 
 
@@ -26,7 +27,12 @@ def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: object = N
         shuffle=spec.shuffle,
     )
     return dataset_of(
-        _rows(spec, is_allowed, task), spec.fields.model_dump(), selection, name=spec.title, path=spec.source
+        _rows(spec, is_allowed, task),
+        spec.fields.model_dump(),
+        selection,
+        name=spec.title,
+        path=spec.source,
+        images=ImageReader(spec.images, has_files=spec.path is not None) if spec.images else None,
     )
 
 

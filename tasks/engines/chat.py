@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.plain_files import open_plain, read_text
 from winnow.tasks.engines.errors import one_sentence
+from winnow.tasks.engines.images import Image
 
 Role = Literal["system", "user", "assistant"]
 
@@ -36,21 +37,51 @@ def is_continued(prompt: Prompt) -> bool:
     return not isinstance(prompt, str) and prompt[-1].role == "assistant"
 
 
-def as_stored(prompt: Prompt) -> str:
-    """Prompt as stored and displayed: text unchanged, messages as JSON, one per line."""
-    if isinstance(prompt, str):
+def messages_of(prompt: Prompt) -> tuple[Message, ...]:
+    """Messages of a prompt; a text becomes a single user message."""
+    return (Message("user", prompt),) if isinstance(prompt, str) else prompt
+
+
+def last_user(messages: Sequence[Message]) -> int:
+    """Place of the last user message, or else of the last message: it is the one with the images."""
+    places = [place for place, each in enumerate(messages) if each.role == "user"]
+    return places[-1] if places else len(messages) - 1
+
+
+def as_stored(prompt: Prompt, images: Sequence[Image] = ()) -> str:
+    """Prompt as stored and displayed: text unchanged, messages as JSON, one per line.
+
+    A prompt with images is written as messages; the one with the images has their digests.
+    """
+    if isinstance(prompt, str) and not images:
         return prompt
-    return "[" + ",\n ".join(json.dumps(each._asdict(), ensure_ascii=False) for each in prompt) + "]"
+    messages = messages_of(prompt)
+    written: list[JsonObject] = [each._asdict() for each in messages]
+    if images:
+        written[last_user(messages)]["images"] = [each.as_json() for each in images]
+    return "[" + ",\n ".join(json.dumps(each, ensure_ascii=False) for each in written) + "]"
 
 
 def from_stored(text: str) -> tuple[Message, ...]:
-    """Messages of a prompt that `as_stored` wrote; a text becomes one user message."""
+    """Messages of a prompt that `as_stored` wrote; a text becomes one user message.
+
+    Images are named at the beginning of the text that they were shown with.
+    """
     if text.startswith('[{"role": '):
         with suppress(ValueError, TypeError, KeyError):
-            messages = tuple(Message(each["role"], each["content"]) for each in json.loads(text))
-            if as_stored(messages) == text:
-                return messages
+            written = json.loads(text)
+            messages = tuple(Message(each["role"], each["content"]) for each in written)
+            images = [Image.from_json(each, {}) for one in written for each in one.get("images", ())]
+            if as_stored(messages, images) == text:
+                return with_text(messages, "".join(f"[image {each.url or each.sha256}]\n" for each in images))
     return (Message("user", text),)
+
+
+def with_text(messages: Sequence[Message], text: str) -> tuple[Message, ...]:
+    """Messages with a text before that of the last user message."""
+    place = last_user(messages)
+    first, one, rest = messages[:place], messages[place], messages[place + 1 :]
+    return (*first, Message(one.role, text + one.content), *rest)
 
 
 def words_of(prompt: Prompt) -> str:

@@ -1,10 +1,12 @@
 """Checks of a checkpoint's or LoRA adapter's folder, before an expensive loader starts."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
+from winnow.storage.plain_files import read_text
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.protocol import ModelRef
 
@@ -42,6 +44,19 @@ def both_readings(model: ModelRef) -> str:
         f"there is no folder {folder.absolute()}, and {model.model!r} cannot be loaded from the hub; "
         "correct the path, or check that the hub has this model and is reachable: "
     )
+
+
+VISION = re.compile("vision|visual|image|img|pixel")
+"""Occurs in a key of the configuration of every model that reads images."""
+
+
+def reads_images(folder: Path) -> bool:
+    """Whether the checkpoint in a folder can read images, or has no configuration that says so."""
+    try:
+        config = json.loads(read_text(folder / "config.json"))
+    except (OSError, ValueError):
+        return True
+    return not isinstance(config, dict) or any(map(VISION.search, config))
 
 
 def _may_be_hub_id(model: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol, Self, TypeAlias, get_args, run
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat import Message, Prompt, Reasoning
+from winnow.tasks.engines.images import Image
 
 JsonScalar = str | int | float | bool | None
 JsonTree: TypeAlias = "JsonScalar | Sequence[JsonTree] | Mapping[str, JsonTree]"
@@ -57,6 +58,8 @@ class ModelRef:
     """For an agent: the values of `params` in this combination; None for models."""
     setup: Mapping[str, JsonTree] = field(default_factory=dict)
     """For an agent: all keys of its entry; see `tasks.engines.agents`. Not stored with a candidate."""
+    shows_images: bool = False
+    """Whether requests can have images, which not every class of models of `transformers` reads."""
 
 
 StructureKind = Literal["regex", "choice", "json_schema", "grammar"]
@@ -213,6 +216,8 @@ class Request:
     continuation."""
     messages: tuple[Message, ...] = ()
     """Messages to send instead of `prompt`; empty if `prompt` itself is sent."""
+    images: tuple[Image, ...] = ()
+    """Images shown before the text of the last user message; with images there are `messages`."""
 
     @property
     def asked(self) -> Prompt:

@@ -117,7 +117,8 @@ def engine_key(model: ModelRef) -> str:
     parts = (model.provider, model.model, model.revision, model.chat, model.model_base_url, model.api_key)
     args = (dict(model.model_args), dict(model.chat_template_args), model.chat_template)
     setup = [dict(model.setup)] if model.setup else []
-    return json.dumps([*parts, *args, *setup], sort_keys=True)
+    reads = ["images"] if model.shows_images and model.provider == "transformers" else []
+    return json.dumps([*parts, *args, *setup, *reads], sort_keys=True)
 
 
 def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:

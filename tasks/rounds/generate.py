@@ -1,6 +1,6 @@
 """Outputs for a planned round: stored ones are reused, the rest are generated and committed in groups."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -33,12 +33,13 @@ from winnow.tasks.candidates.cache_keys import (
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.likelihood_scoring import Asked, asked_of
 from winnow.tasks.candidates.text_rules import settled
-from winnow.tasks.engines.chat import as_stored, separated
+from winnow.tasks.data.images import IMAGES_KEY
+from winnow.tasks.engines.chat import as_stored, messages_of, separated
 from winnow.tasks.engines.known_providers import AGENTS
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import Parts, RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
-from winnow.tasks.errors import TemplateError
+from winnow.tasks.errors import DatasetError, TemplateError
 from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY
 from winnow.tasks.text.canonical_json import sha256
 
@@ -205,6 +206,11 @@ class WantedTexts:
         return GenerationBatch(planned=self._planned, texts=self._texts, failures=self._failures)
 
     def _groups(self) -> RequestGroups:
+        groups = self._all_groups()
+        _require_images(each.request for group in groups for each in group)
+        return groups
+
+    def _all_groups(self) -> RequestGroups:
         spec, known = self._campaign.checked.spec, self._texts.keys() | self._failures.keys()
         if spec.streaming:
             return missing_groups(self._planned, spec.execution.group_size, known)
@@ -213,6 +219,15 @@ class WantedTexts:
                 session, list(self._texts), campaign_id=self._campaign.record.id, number=self._begun_after
             )
         return whole_calls(self._planned, spec.execution.group_size, known, made_in, self._round.number)
+
+
+def _require_images(requests: Iterable[Request]) -> None:
+    """Refuse to send an image that is not there any more, or was changed; raises `DatasetError`."""
+    for image in dict.fromkeys(each for request in requests for each in request.images):
+        try:
+            image.as_url()
+        except ValueError as error:
+            raise DatasetError(f"the image {image.shown} {error}", IMAGES_KEY) from error
 
 
 def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Session], Found]) -> Found:
@@ -257,7 +272,8 @@ def _asked(
     # What is weighed depends on the model, too: between a prompt and what follows it may be a space.
     of = (id(candidate.template), id(candidate.guardrail), weighing and candidate.model.name, example)
     if of not in prompts:
-        prompts[of] = rendered(lambda: asked_of(candidate, weighing, row.fields, row.key))
+        places = campaign.checked.dataset.images
+        prompts[of] = rendered(lambda: asked_of(candidate, weighing, row.fields, row.key, places))
     return prompts[of]
 
 
@@ -313,13 +329,13 @@ def plan_text(
     weighed = tuple(dict.fromkeys(asked.continuations))
     if not weighed:
         sampling = settled(sampling, model, asked.prompt, rules=rules)
-    if keys is not None and not weighed:
+    if keys is not None and not weighed and not asked.images:
         if sampling.one_bos not in keys:
             keys[sampling.one_bos] = RequestKeys(model, fingerprint, sampling)
         drawn, key = keys[sampling.one_bos].of(asked.prompt, replicate, seed)
     else:
         content = request_content(
-            model, fingerprint, asked.prompt, sampling, replicate, weighed, asked.is_greedy
+            model, fingerprint, asked.prompt, sampling, replicate, weighed, asked.is_greedy, asked.images
         )
         if drawn is None:
             drawn = 0 if greedy else request_seed(seed, content)
@@ -329,10 +345,11 @@ def plan_text(
         model=model,
         fingerprint=fingerprint,
         request=Request(
-            prompt=as_stored(asked.prompt),
+            prompt=as_stored(asked.prompt, asked.images),
             sampling=sampling,
             seed=drawn,
-            messages=() if isinstance(asked.prompt, str) else asked.prompt,
+            messages=messages_of(asked.prompt) if asked.images or not isinstance(asked.prompt, str) else (),
+            images=asked.images,
             continuations=weighed,
             is_greedy=asked.is_greedy,
         ),

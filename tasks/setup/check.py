@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.algorithms.state.plugin_registry import object_at
+from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.budget import devices_by_model, reporting_models, unpriced
 from winnow.tasks.campaign.kept_rules import EXCESS, TIES
@@ -18,12 +19,15 @@ from winnow.tasks.candidates.cache_keys import is_greedy
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.clusters import PLACE, clusters_of
 from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.images import DETAILS, IMAGES_KEY
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.data.tag_counts import values_of
 from winnow.tasks.data.template_grammar import TARGET, left_out_part
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.dotted_names import MISSING, value_of
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
+from winnow.tasks.engines.checkpoints import reads_images
+from winnow.tasks.engines.images import FETCHING, SHOWING
 from winnow.tasks.engines.known_providers import AGENTS, REMOTE
 from winnow.tasks.engines.list_prices import CURRENCY, list_price
 from winnow.tasks.engines.providers import devices_wanted, require_provider
@@ -72,6 +76,7 @@ def check_campaign(
     if not is_stored:
         checked = _with_list_prices(checked)
     check_structured_outputs(spec)
+    _check_images(checked)
     _check_samples(checked)
     _check_tags(checked)
     _check_devices(checked)
@@ -159,6 +164,54 @@ def _check_devices(checked: ResolvedCampaign) -> None:
                 f"model '{model.name}' needs {wanted} devices (tensor_parallel_size x "
                 f"pipeline_parallel_size), and there are {len(devices)}; name more, or lower its model_args",
                 path="execution.devices",
+            )
+
+
+def _check_images(checked: ResolvedCampaign) -> None:
+    """Refuse images that a candidate could not be shown."""
+    spec = checked.spec
+    if not spec.dataset.images:
+        return
+    if traits_of(spec.objective).is_stream:
+        raise SpecError(f"{spec.objective} answers prompts without images; remove images", path=IMAGES_KEY)
+    if spec.output_type != "generate":
+        raise SpecError(
+            f"no images are shown with output_type: {spec.output_type}; remove images", path=IMAGES_KEY
+        )
+    for index, prompt in enumerate(spec.prompts):
+        if prompt.few_shot is not None:
+            raise SpecError(
+                "solved examples are shown without images; remove few_shot, or dataset.images",
+                path=f"prompts[{index}].few_shot",
+            )
+    described = [cast("list[JsonObject]", each.fields[DETAILS]) for each in checked.dataset.examples]
+    urls = [each["url"] for images in described for each in images if "url" in each]
+    models = {each.model.name: each.model for each in checked.candidates if each.model.provider not in AGENTS}
+    for name, model in models.items():
+        place = f"models[{[each.name for each in spec.models].index(name)}]"
+        if model.provider not in SHOWING:
+            raise SpecError(
+                f"provider {model.provider} is shown no images; choose one of {', '.join(sorted(SHOWING))}",
+                path=f"{place}.provider",
+            )
+        if not model.chat:
+            raise SpecError("images are part of a chat; set chat: true", path=f"{place}.chat")
+        if model.provider in FETCHING:
+            continue
+        if not reads_images(Path(model.model)):
+            raise SpecError(
+                f"{model.model} reads no images: its config.json has no vision part; choose a vision model",
+                path=f"{place}.model",
+            )
+        if spec.execution.cluster == "ray":
+            raise SpecError(
+                "models on a Ray cluster are shown no images; remove cluster", path="execution.cluster"
+            )
+        if urls:
+            raise SpecError(
+                f"model '{name}' runs here, and Winnow fetches no URL, such as {urls[0]!a}; download the "
+                "images, and name their paths",
+                path=IMAGES_KEY,
             )
 
 

@@ -105,6 +105,8 @@ def _templates(prompt: PromptSpec, path: str) -> Iterator[tuple[str, str]]:
 
 def _never_changes(candidate: Candidate, dataset: Dataset) -> bool:
     """Whether different examples get the same prompt; solved (few-shot) examples are left out."""
+    if candidate.model.shows_images:
+        return False
     template = replace(candidate.template, few_shot=None)
     first: Prompt | None = None
     asked: Example | None = None

@@ -29,6 +29,7 @@ from winnow.tasks.campaign.stored_values import stored_dataset, stored_spec, val
 from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage_collection import not_collecting
+from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import (
@@ -189,7 +190,11 @@ def reopen_campaign(
         names = campaign_records.candidate_names(session, campaign.id)
         first_rounds = campaign_records.first_rounds(session, campaign.id)
         recall_digests(session)
-    checked = check_campaign(spec or stored_spec(campaign, storage), dataset, is_stored=True)
+    spec = spec or stored_spec(campaign, storage)
+    if spec.dataset.images:  # the database has their digests, and the files what they were made of
+        read = read_dataset(spec.dataset)
+        dataset = replace(dataset, images=read.images, fingerprint=read.fingerprint)
+    checked = check_campaign(spec, dataset, is_stored=True)
     if {each.name for each in checked.candidates}.issuperset(names):  # else it is refused below
         checked = checked.arranged(names, first_rounds)
     checked = checked.begun_as(campaign.spec)
@@ -227,6 +232,7 @@ def as_stored(
     is_all = {each.name for each in checked.candidates}.issuperset(names)
     if not is_all or len(dataset.examples) != len(checked.dataset.examples):
         return None
+    dataset = replace(dataset, images=checked.dataset.images)
     ready = replace(checked, dataset=dataset).arranged(names, first_rounds).begun_as(record.spec)
     return ready if _as_json(ready.identity()) == _as_json(record.spec) else None
 

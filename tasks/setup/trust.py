@@ -18,7 +18,9 @@ from sqlalchemy.exc import ArgumentError
 from winnow.storage.engine.database import without_password
 from winnow.storage.json_types import JsonView
 from winnow.storage.text import in_home
+from winnow.tasks.data.dataset_files import read_files
 from winnow.tasks.data.harnesses import harness_of
+from winnow.tasks.data.images import IMAGES_KEY, image_paths
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.known_providers import ELSEWHERE, REMOTE
 from winnow.tasks.engines.server_keys import (
@@ -28,6 +30,7 @@ from winnow.tasks.engines.server_keys import (
     key_variable,
     server_url,
 )
+from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, Act, act_of_function, code_of_model
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 from winnow.tasks.spec.judge_tree import WITH_FUNCTIONS, functions_of, names_file
@@ -149,16 +152,19 @@ def _mappings_below(place: str, value: object) -> Iterator[Placed]:
 def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     """Files outside the folder whose content is sent to a server, even on this machine.
 
-    Examples are sent to each server of the campaign's candidates and judges, templates only to their own.
+    Examples are sent to each server of the campaign's candidates and judges, templates only to their own, and
+    images only to those of candidates.
     """
     of_all: list[_Read] = list(_data_read(spec))
     sent: dict[str, list[_Read]] = {}
+    images = list(_images_outside(spec, folder))
     for place, model in _models(spec):
         if model.get("provider") in REMOTE:
             files = sent.setdefault(_server_of(model), [])
             files += [each for each in of_all if each not in files]
             if isinstance(template := model.get("chat_template"), str):
                 files.append((f"{place}.chat_template", in_home(template)))
+    of_candidates = {_server_of(each.model_dump()) for each in spec.models if each.provider in REMOTE}
     for _, agent in agents_of(spec):
         if agent.server is not None:
             files = sent.setdefault(origin_of(agent.server), [])
@@ -171,10 +177,25 @@ def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
                 sent[server].append((f"{judge.place}.template", in_home(template)))
     for server, read in sent.items():
         found = [(key, path) for key, given in read for path in _outside_of(given, folder)]
+        if server in of_candidates:
+            found += images
         if found:
             shown = sorted({path for _, path in found})
             text = f"read {', '.join(shown)} and send {'it' if len(shown) == 1 else 'them'} to {server!a}"
             yield Permission(text=text, keys=tuple(dict.fromkeys(key for key, _ in found)))
+
+
+def _images_outside(spec: CampaignSpec, folder: Path) -> Iterator["_Read"]:
+    """The folders outside, as patterns, that hold images which a data file names for models of servers."""
+    paths = [spec.dataset.path] if isinstance(spec.dataset.path, str) else spec.dataset.path
+    if not spec.dataset.images or not paths or not any(each.provider in REMOTE for each in spec.models):
+        return
+    try:
+        rows = read_files([str(folder / each) for each in paths])
+        found = {_outside(path, folder, of_folder=True) for path in image_paths(rows, spec.dataset.images)}
+    except (DatasetError, OSError, ValueError):  # which the check reports
+        return
+    yield from ((IMAGES_KEY, each) for each in sorted(filter(None, found)))
 
 
 _Read = tuple[str, str]
@@ -281,14 +302,17 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
-def _outside(path: str, folder: Path) -> str | None:
-    """The path in displayed form if it leads outside the folder; else None."""
+def _outside(path: str, folder: Path, *, of_folder: bool = False) -> str | None:
+    """The path in displayed form if it leads outside the folder; else None.
+
+    With `of_folder` all files of the path's folder are displayed, as a pattern.
+    """
     try:
         found = (folder / path).resolve()
         inside = found.is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, or no path
         return ascii(path)
-    return None if inside else ascii(str(found))
+    return None if inside else ascii(str(found.parent / "*" if of_folder else found))
 
 
 def place_of_results(storage: str, folder: Path) -> Permission | None:

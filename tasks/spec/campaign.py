@@ -421,6 +421,8 @@ class CampaignSpec(SpecModel):
                 identity.pop(key, None)
         if self.dataset.cluster is None:
             del identity["dataset"]["cluster"]
+        if not self.dataset.images:
+            del identity["dataset"]["images"]
         # A campaign without guardrails is the same as before there were any.
         if not self.guardrails:
             del identity["guardrails"]

@@ -265,7 +265,7 @@ class LitellmEngine(OpenaiEngine):
     def _body(self, request: Request, info: ServerInfo) -> JsonObject:
         sampling = request.sampling
         body = {
-            **prompt_fields(self._model, request.asked),
+            **prompt_fields(self._model, request.asked, request.images),
             "temperature": sampling.temperature,
             "max_tokens": sampling.max_tokens,
             **_asked_for(sampling),

@@ -9,7 +9,16 @@ import sys
 from collections.abc import Sequence
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.engines.chat import Message, Prompt, as_dicts, is_continued, words_of
+from winnow.tasks.engines.chat import (
+    Message,
+    Prompt,
+    as_dicts,
+    is_continued,
+    last_user,
+    messages_of,
+    words_of,
+)
+from winnow.tasks.engines.images import Image
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling, Structure
 
 SPELLED = re.compile(
@@ -17,6 +26,10 @@ SPELLED = re.compile(
     r"|</?s>|<[be]os>|<(?:start|end)_of_turn>"
     r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS)\]|<</?SYS>>"
 )
+
+
+IMAGE_TOKENS = re.compile(r"<image(?:_\d+)?>|\[IMG\]")
+"""Tokens by which servers may mark the places of images; a text that spells one marks none."""
 
 
 def escape_special_tokens(prompt: str) -> str:
@@ -85,7 +98,7 @@ def generation_body(
     limit = sampling.max_tokens if max_model_len is None else min(sampling.max_tokens, max_model_len - 1)
     body = {
         "model": model.model,
-        **prompt_fields(model, request.asked),
+        **prompt_fields(model, request.asked, request.images),
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "max_tokens": limit,
@@ -111,13 +124,21 @@ def answer_bytes(body: JsonView) -> int:
     return bytes_for(max(allowed, default=DEFAULT_TOKENS))
 
 
-def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
-    """Fields for the prompt: a text, or messages of a chat that cannot end their own turn."""
+def prompt_fields(model: ModelRef, prompt: Prompt, images: Sequence[Image] = ()) -> JsonObject:
+    """Fields for the prompt: a text, or messages of a chat that cannot end their own turn.
+
+    Images stand in the place of their URLs until the body is sent.
+    """
     if not model.chat:
         return {"prompt": prompt}
-    messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
+    messages = messages_of(prompt)
     sent = [Message(each.role, escape_special_tokens(each.content)) for each in messages]
     fields: JsonObject = {"messages": as_dicts(sent)}
+    if images:
+        shown = [{"type": "image_url", "image_url": {"url": each}} for each in images]
+        message = fields["messages"][last_user(messages)]
+        text = IMAGE_TOKENS.sub(lambda found: f"{found[0][0]} {found[0][1:]}", message["content"])
+        message["content"] = [*shown, {"type": "text", "text": text}]
     if is_continued(prompt):
         fields |= CONTINUED
     if model.chat_template is not None:

@@ -14,6 +14,7 @@ import anyio
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.images import Image
 from winnow.tasks.engines.openai.answers import (
     Generated,
     Props,
@@ -271,8 +272,11 @@ class ServerCalls:
     async def timed_post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
     ) -> Posted[Answer]:
-        """Like `post`; the result includes the latency and the share of the server's time."""
-        url, content = self._url(path), json.dumps(body).encode("ascii")
+        """Like `post`; the result includes the latency and the share of the server's time.
+
+        The body is written when it is sent: bodies with images that wait for their turn are small.
+        """
+        url = self._url(path)
 
         def counted(value: object) -> Answer:
             answer = read(value)
@@ -280,7 +284,7 @@ class ServerCalls:
             return answer
 
         return await self._until_answered(
-            lambda: self._connection.send("POST", url, content, most_bytes=most_bytes), counted
+            lambda: self._connection.send("POST", url, _written(body), most_bytes=most_bytes), counted
         )
 
     async def lists_models(self, url: str) -> bool:
@@ -462,6 +466,15 @@ async def ask_about(
     else:
         return
     raise first
+
+
+def _written(body: JsonObject) -> bytes:
+    """A body as JSON, with its images as URLs; raises `RequestRefused` if one cannot be read any more."""
+    try:
+        return json.dumps(body, default=Image.as_url).encode("ascii")
+    except ValueError as error:
+        failure = GenerationFailure(reason="bad_prompt", detail=f"an image {error}")
+        raise RequestRefused(failure) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,11 @@ def _sample(value: object) -> object:
     return {"n": value} if isinstance(value, int) else value
 
 
+def _fields_of_images(value: object) -> object:
+    """A list of fields; a single text is a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
 def _listed(value: object) -> object:
     """Check a value with one message instead of one per type of the union."""
     texts = value if isinstance(value, list) else [value]
@@ -206,6 +211,18 @@ class DatasetSpec(SourceSpec):
     cluster: str | None = Field(default=None, min_length=1)
     """Field that names the document or conversation of an example. Examples with the same value are drawn
     together, so that claims about new examples count such clusters."""
+    images: Annotated[
+        list[Annotated[str, Field(min_length=1)]],
+        BeforeValidator(_fields_of_images, json_schema_input_type=str | list[str]),
+    ] = []
+    """Fields whose images models are shown: each a path from the data file's folder, an https or data URL,
+    or a list of these."""
+
+    @model_validator(mode="after")
+    def _shows_images_of_rows(self) -> Self:
+        if self.images and (self.lm_eval or self.inspect):
+            raise ValueError("images are for path and hub, not for a task; remove images")
+        return self
 
     def _places(self) -> list[str]:
         return [

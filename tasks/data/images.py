@@ -1,0 +1,138 @@
+"""Read the images that the rows of a dataset name, and describe them in their rows."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from winnow.storage.json_types import JsonObject, JsonView, Row
+from winnow.tasks.data.dataset_files import PartialRow, PlacedRow
+from winnow.tasks.dotted_names import MISSING, unknown_field, value_of
+from winnow.tasks.engines.images import MOST_IMAGES, Image, Place, read_place
+from winnow.tasks.errors import DatasetError
+
+DETAILS = "image_details"
+"""Column that Winnow adds: name, media type, size and SHA-256 of each image of a row, or its URL."""
+
+IMAGES_KEY = "dataset.images"
+
+WEB = re.compile("https?://", re.IGNORECASE)
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+BYTES = "bytes"
+"""Key of an image's content in an object, as in Parquet files of the Hugging Face hub."""
+
+
+class ImageReader:
+    """Adds the column `DETAILS` to rows.
+
+    Args:
+        fields: Names of the fields that hold images.
+        has_files: Whether rows come from files, in whose folder relative paths start.
+    """
+
+    def __init__(self, fields: Sequence[str], *, has_files: bool) -> None:
+        self._fields, self._has_files = fields, has_files
+        self.places: dict[str, Place] = {}
+        """Where the bytes of each image are, by their SHA-256."""
+
+    def added(self, rows: Iterable[PlacedRow]) -> Iterator[PlacedRow]:
+        """Each row with its images described; raises `DatasetError` for an image that cannot be shown."""
+        for place, row in rows:
+            if DETAILS in row:
+                raise DatasetError(
+                    f"{place}: Winnow describes images in a column {DETAILS!r}; rename the file's own",
+                    IMAGES_KEY,
+                )
+            details = [self._described(place, given) for given in self._given(place, row)]
+            if len(details) > MOST_IMAGES:
+                raise DatasetError(
+                    f"{place}: {len(details)} images, and an example may have {MOST_IMAGES}; remove some",
+                    IMAGES_KEY,
+                )
+            yield place, self._with(row, details)
+
+    def places_of(self, examples: Iterable[JsonView]) -> dict[str, Place]:
+        """Where the bytes of these examples' images are, by their SHA-256; `examples` are their fields."""
+        digests = {each["sha256"] for fields in examples for each in fields[DETAILS] if "sha256" in each}
+        return {digest: self.places[digest] for digest in sorted(digests)}
+
+    def _with(self, row: Row, details: list[JsonObject]) -> Row:
+        found = {**row, DETAILS: details}
+        if not isinstance(row, PartialRow):
+            return found
+        partial = PartialRow(found)
+        partial.left_out = {
+            name: what
+            for name, what in row.left_out.items()
+            if name not in self._fields and name.removesuffix(f".{BYTES}") not in self._fields
+        }
+        partial.contents = {}
+        return partial if partial.left_out else found
+
+    def _given(self, place: str, row: Row) -> Iterator[object]:
+        """The images of a row, each as a text, an object or bytes."""
+        contents = row.contents if isinstance(row, PartialRow) else {}
+        for name in self._fields:
+            if name in contents:
+                yield from contents[name]
+                continue
+            held = value_of(row, name)
+            if held is MISSING:
+                raise DatasetError(f"{place}: {unknown_field('column', name, [row])}", IMAGES_KEY)
+            left_out = iter(contents.get(f"{name}.{BYTES}", ()))
+            for each in held if isinstance(held, list) else [held]:
+                if isinstance(each, Mapping) and BYTES not in each and (content := next(left_out, None)):
+                    yield content
+                elif each is not None and each != "":
+                    yield each
+
+    def _described(self, place: str, given: object) -> JsonObject:
+        """The description of an image."""
+        if isinstance(given, Mapping):
+            given = next((given[key] for key in ("url", "path") if given.get(key)), given)
+        if isinstance(given, bytes):
+            return self._kept(place, "the content of an image", BYTES, given)
+        if not isinstance(given, str) or "\0" in given:
+            raise DatasetError(f"{place}: an image is a path or a URL, got {str(given)[:60]!a}", IMAGES_KEY)
+        if WEB.match(given):
+            return {"url": given}
+        if given[:5].lower() == "data:":
+            return self._kept(place, "an image", "data URL", f"data:{given[5:]}")
+        if SCHEME.match(given):
+            raise DatasetError(
+                f"{place}: the image {given[:60]!a} is a URL that servers do not fetch; use https, "
+                "a data URL or a path",
+                IMAGES_KEY,
+            )
+        if not self._has_files:
+            raise DatasetError(
+                f"{place}: the image {given[:60]!a} is a path, and the data is no file in whose folder it "
+                "could start; use URLs, or a file",
+                IMAGES_KEY,
+            )
+        path = located(place, given)
+        return self._kept(place, f"the image {path}", Path(given).name, path)
+
+    def _kept(self, place: str, what: str, name: str, where: Place) -> JsonObject:
+        try:
+            found = Image.of(read_place(where), where)
+        except ValueError as error:
+            raise DatasetError(f"{place}: {what} {error}", IMAGES_KEY) from error
+        self.places.setdefault(found.sha256, where)
+        return {"name": name, **found.as_json()}
+
+
+def located(place: str, given: str) -> str:
+    """The path of an image that the row at a place of `read_files` names: it starts at the file's folder."""
+    return str(Path(place.rpartition(", ")[0]).parent / Path(given).expanduser())
+
+
+def image_paths(rows: Iterable[PlacedRow], fields: Sequence[str]) -> Iterator[str]:
+    """The paths of all images that rows of files name."""
+    for place, row in rows:
+        for name in fields:
+            held = value_of(row, name)
+            for each in held if isinstance(held, list) else [held]:
+                given = each.get("url") or each.get("path") if isinstance(each, Mapping) else each
+                if isinstance(given, str) and given and not SCHEME.match(given) and given[:5] != "data:":
+                    yield located(place, given)
