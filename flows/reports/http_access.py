@@ -143,9 +143,15 @@ def is_loopback(address: str) -> bool:
 def reachable(bound: str) -> str:
     """The address at which this machine reaches a server that listens at `bound`.
 
-    For "localhost" this is 127.0.0.1: browsers try several addresses, and another user may listen at one.
+    A name of this machine alone, such as localhost, becomes one address: another user may listen at the other
+    that a browser tries.
     """
-    return {"0.0.0.0": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(bound, bound)
+    try:
+        addresses = {str(address[0]) for *_, address in socket.getaddrinfo(bound, None)}
+    except (OSError, ValueError):
+        return bound
+    reached = {{"0.0.0.0": "127.0.0.1", "::": "::1"}.get(each, each) for each in addresses}
+    return min(reached) if reached.issubset(LOOPBACK) else bound
 
 
 def in_url(bound: str) -> str:

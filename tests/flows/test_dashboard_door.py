@@ -235,7 +235,17 @@ def test_every_address_at_which_a_browser_would_look_is_looked_at(listens, monke
         assert not is_served_by_others("localhost", port)
         monkeypatch.setattr(os, "getuid", lambda: 12345)
         assert is_served_by_others("localhost", port)
-    assert in_url("localhost") == "127.0.0.1"
+    for name in ("localhost", "LOCALHOST", "localhost.", "a.localhost"):
+        assert in_url(name) == "127.0.0.1"
+
+
+def test_an_address_of_other_machines_is_printed_as_it_was_given(monkeypatch):
+    assert [in_url(each) for each in ("0.0.0.0", "0", "::", "::1", "127.0.0.2")] == [
+        *("127.0.0.1", "127.0.0.1", "[::1]", "[::1]", "127.0.0.2")
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(2, 1, 6, "", ("127.0.1.1", 0))])
+    assert in_url("my-machine") == "my-machine"
+    assert in_url("x" * 100) == "x" * 100
 
 
 def test_a_port_that_another_user_took_meanwhile_is_told_no_token(monkeypatch):

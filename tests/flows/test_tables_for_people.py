@@ -83,6 +83,12 @@ def test_a_pipe_gets_every_column_and_colours_are_for_those_who_want_them():
     assert [line.startswith("\x1b[32m") for line in coloured] == [False, True, False, False]
 
 
+@pytest.mark.parametrize("width", [None, 80, 20])
+def test_no_name_of_a_column_moves_a_terminals_cursor(width):
+    rows = [{"a\x1b[2J": "x\x1b[2J", "b\n\x07": 1, **{f"c{n}\x1b[1m": "y" * 30 for n in range(4)}}]
+    assert all(line.isprintable() for line in table_lines(rows, width))
+
+
 def test_characters_that_are_two_columns_wide_are_counted_as_two():
     rows = [{"candidate": "日本語" * 12 + str(n), "estimate": 0.5} for n in range(2)]
     lines = table_lines(rows, 40)

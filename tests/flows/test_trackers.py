@@ -10,6 +10,8 @@ from campaigns import one_message, winnow
 from report_campaigns import change, scored_campaign
 from stored_campaigns import store_campaign
 
+from winnow.storage.engine.sqlite import NAMES_A_FILE
+
 NO_MORE = dict.fromkeys(("raised_by", "assumptions", "refuted"), ())
 """That is to be said of a claim."""
 TABLES = "SELECT sql FROM sqlite_master ORDER BY name"
@@ -131,6 +133,41 @@ def test_mlflow_writes_through_no_link(folder):
     assert result.returncode == 1
     assert one_message(result) == "mlruns is a link, and MLflow would write files to its target: remove it"
     assert list((folder / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "uri", ["sqlite:///runs.db?timeout=3", "sqlite+pysqlite:///runs.db", "sqlite:///./runs.db"]
+)
+def test_mlflow_deletes_no_file_that_a_journal_names(folder, uri):
+    scored_campaign(folder)
+    (folder / "runs.db").touch()
+    (folder / "runs.db-journal").write_bytes(b"\0" * 512 + NAMES_A_FILE)
+    result = winnow(folder, "export", "letters", "--mlflow", uri)
+    assert "names another file, which SQLite would delete" in one_message(result)
+    result = winnow(folder, "export", "letters", "--mlflow", "sqlite:///file:runs.db?uri=true")
+    assert "write the file's plain path, such as sqlite:///mlflow.db" in one_message(result)
+
+
+@pytest.mark.parametrize("uri", ["runs", "sqlite:///runs.db"])
+def test_a_strangers_store_of_mlflow_writes_nothing_elsewhere(folder, uri, tmp_path_factory):
+    from mlflow import MlflowClient
+
+    scored_campaign(folder)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    place = f"sqlite:///{folder}/runs.db" if uri != "runs" else (folder / "runs").as_uri()
+    client = MlflowClient(tracking_uri=place)
+    client.create_experiment("near", artifact_location=(folder / "files").as_uri())
+    client.create_experiment("outside", artifact_location=elsewhere.as_uri())
+    client.create_experiment("server", artifact_location="sftp://h/x")
+    assert winnow(folder, "export", "letters", "--mlflow", uri, "--experiment", "near").returncode == 0
+    for experiment in ("outside", "server"):
+        result = winnow(folder, "export", "letters", "--mlflow", uri, "--experiment", experiment)
+        assert "outside this folder; choose another --experiment" in one_message(result)
+    assert list(elsewhere.iterdir()) == []
+    if uri == "runs":
+        (folder / "runs" / "models").symlink_to(elsewhere)
+        result = winnow(folder, "export", "letters", "--mlflow", uri, "--experiment", "near")
+        assert "is a link, and MLflow would write files to its target" in one_message(result)
 
 
 def test_wandb_reads_back_what_was_written(folder, monkeypatch):

@@ -161,7 +161,7 @@ def test_no_journal_has_sqlite_delete_a_file_of_the_user(there, begin):
             session.connection()
         database.close()
     with pytest.raises(WinnowError, match=r"--mlflow .* names another file, which SQLite would delete"):
-        _require_no_links(f"sqlite:///{there}/results.db")
+        _require_no_links(f"sqlite:///{there}/results.db", there / "results.db")
     assert kept.read_text() == "mine"
     (there / "results.db-journal").write_bytes(b"\0" * 512)  # of an interrupted transaction, and empty
     database = open_database(f"sqlite:///{there}/results.db")

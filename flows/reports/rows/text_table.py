@@ -236,7 +236,7 @@ def column_of(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool
     decimals = decimals_of([value for value in known if isinstance(value, float) and math.isfinite(value)])
     texts = [_text(row[name], decimals, _outward(name, row)) for row in rows]
     return Column(
-        name=name,
+        name=_text(name, None, ROUND_HALF_EVEN),  # of a statement or a stranger's view, it may be anything
         texts=distinguishable(texts, LONGEST_CELL) if names_rows else texts,
         is_text=any(isinstance(value, str) for value in known),
         is_number=is_number,

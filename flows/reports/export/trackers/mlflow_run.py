@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
 from winnow.flows.reports.export.trackers.campaign_run import FINAL, TAG, CampaignRun
 from winnow.storage.admin.schema import REVISIONS, current_revision
@@ -32,8 +37,6 @@ MOST_METRICS, MOST_PARAMS = 1_000, 100
 ARTIFACTS = "mlruns"
 """MLflow's default folder for files of runs, in the working folder."""
 
-SQLITE = "sqlite:///"
-
 DEFAULTS = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 """Default settings of MLflow's client: no telemetry, and few retries for unresponsive servers."""
 
@@ -51,15 +54,18 @@ def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
             MLflow would write through a link.
     """
     _require_no_winnow_database(uri)
+    store = _store_of(uri)
     if not uri.startswith("http"):  # a server keeps the files of runs itself
-        _require_no_links(uri)
+        _require_no_links(uri, store)
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
 
     try:
         client = MlflowClient(tracking_uri=uri)
-        return _write(client, run, experiment)
+        return _write(client, run, experiment, is_here=store is not None and _is_here(store))
+    except WinnowError:
+        raise
     except Exception as error:  # errors of a database's driver and of MLflow's migrations are not wrapped
         why = one_line(str(error).replace(uri, shown_url(uri)))
         raise WinnowError(
@@ -81,19 +87,70 @@ def _require_no_winnow_database(uri: str) -> None:
         )
 
 
-def _require_no_links(uri: str) -> None:
-    """Refuse links in MLflow's folder of run files, and paths that make SQLite write to other files."""
-    if uri.startswith(SQLITE):
+def _store_of(uri: str) -> Path | None:
+    """The file or folder of a store on this machine; None for servers of any kind.
+
+    Raises:
+        WinnowError: If SQLite would take its name for options.
+    """
+    if uri.startswith("file:"):
+        return _path_of(uri)
+    try:
+        url = make_url(uri)
+    except ArgumentError:
+        return None
+    if url.get_backend_name() != "sqlite":
+        return None
+    if (url.database or "").startswith("file:"):
+        raise WinnowError(f"--mlflow {uri}: write the file's plain path, such as sqlite:///mlflow.db")
+    return Path(url.database or "")
+
+
+def _path_of(uri: str) -> Path | None:
+    """The path of a `file:` URI or of a plain path; None for another URI."""
+    parts = urlsplit(uri)
+    return Path(url2pathname(parts.path)) if parts.scheme in ("", "file") else None
+
+
+def _require_no_links(uri: str, store: Path | None) -> None:
+    """Refuse links in MLflow's folders, and files that make SQLite write to other files."""
+    folders = [Path(ARTIFACTS)]
+    if uri.startswith("file:") and store is not None:
+        folders.append(store)
+    elif store is not None:
         try:
-            refuse_others(uri.removeprefix(SQLITE))
+            refuse_others(str(store))
         except sqlite3.OperationalError as error:
             raise WinnowError(f"--mlflow {uri}: {error}") from error
-    if (link := link_below(Path(ARTIFACTS))) is not None:
-        raise WinnowError(f"{link} is a link, and MLflow would write files to its target: remove it")
+    for folder in folders:
+        here = Path(os.path.relpath(folder)) if _is_here(folder) else folder
+        if (link := link_below(here)) is not None:
+            raise WinnowError(f"{link} is a link, and MLflow would write files to its target: remove it")
 
 
-def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:
+def _is_here(path: Path) -> bool:
+    """Whether a path lies in the working folder, links followed."""
+    return Path(os.path.realpath(path)).is_relative_to(Path.cwd().resolve())
+
+
+def _require_near(place: str) -> None:
+    """Refuse a place for files of runs, named by a store in the working folder, that is not in this folder.
+
+    Whoever made the store may have named a place of the user's, or a server.
+    """
+    path = _path_of(place)
+    if path is None or not _is_here(path):
+        raise WinnowError(
+            f"MLflow's store in the working folder has this experiment's files written to {one_line(place)}, "
+            "outside this folder; choose another --experiment, or start MLflow's server on that store and "
+            "name its URL"
+        )
+
+
+def _write(client: "MlflowClient", run: CampaignRun, experiment: str, *, is_here: bool) -> str:
     found = _run_of(client, run, experiment)
+    if is_here:
+        _require_near(str(found.info.artifact_uri))
     id_ = found.info.run_id
     _log_params(client, id_, run, logged=set(found.data.params))
     gone = {key for key in found.data.metrics if key.startswith(FINAL)} - run.summary.keys()
