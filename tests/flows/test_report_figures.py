@@ -277,6 +277,7 @@ def test_a_line_says_how_many_candidates_are_left():
     assert (left.name, left.yaxis) == ("candidates not eliminated", "y2")
     assert (list(left.x), list(left.y)) == ([0, 1, end, end], [4, 3, 2, 2])
     assert figure.layout.yaxis2.range[0] == 0
+    assert figure.layout.yaxis2.dtick == 1
     plain = curve(rows, title="t", unit="u", candidates=4)
     assert [each.name for each in plain.data] == [each.name for each in figure.data[:-1]]
 

@@ -1,6 +1,7 @@
 """Figures of spending: the leader against spending, and comparisons, tokens and time by candidate."""
 
 from collections.abc import Sequence
+from math import ceil
 
 from plotly.graph_objects import Bar, Figure, Scatter
 
@@ -146,9 +147,9 @@ def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: in
             "zeroline": False,
             "automargin": True,
             "tickformat": ",d",
-            # Ticks independent of the other axis; else a tick at 9.6 candidates would be labelled 9.
-            "tickmode": "auto",
-            "nticks": 6,
+            # Whole numbers only: a tick at 9.6 candidates would be labelled 9.
+            "tickmode": "linear",
+            "dtick": max(1, ceil(candidates / 5)),
         }
     )
 
