@@ -864,6 +864,9 @@ def put(tmp_path, files):
         ),
         (["./run"], {"run": "#!./made\n", "made": "#!/bin/sh"}, {"made": "#!/bin/sh\necho"}),
         (["./run"], {"run": "#!/usr/bin/env -S ./made -x\n", "made": "#!/bin/sh"}, {"made": "#!/bin/cat"}),
+        (["./run"], {"run": "#!./a\n", "a": "#!./b\n", "b": "#!/bin/sh"}, {"b": "#!/bin/sh\necho"}),
+        (["./run"], {"run": "#!./made\r\n", "made\r": "#!/bin/sh"}, {"made\r": "#!/bin/cat"}),
+        (["./run"], {"run": "#!./made\n", "made": f"-> {sys.executable}"}, {"pyvenv.cfg": "home = evil"}),
         (["sh", "run"], {"run": "echo"}, {"run": "-> /dev/stdin"}),
         (
             ["python3", "--check-hash-based-pycs", "never", "x"],
@@ -922,6 +925,27 @@ def test_code_that_is_changed_while_a_campaign_runs_ends_it(tmp_path):
         (tmp_path / "agent.py").write_text(program)
         with pytest.raises(NotAllowed, match="was changed while the campaign ran"):
             engine.generate([asked("x")])
+
+
+@pytest.mark.parametrize(
+    ("files", "changed"),
+    [
+        ({"run": "-> /bin/cat"}, {"run": "-> /bin/echo"}),
+        ({"run": "#!./made\n", "made": "-> /bin/cat"}, {"made": "-> /bin/echo"}),
+        ({"run": "#!./a\n", "a": "#!./b\n", "b": "-> /bin/cat"}, {"b": "-> /bin/echo"}),
+    ],
+)
+def test_what_a_program_is_and_its_interpreters_are_looked_at_between_runs(tmp_path, files, changed):
+    put(tmp_path, files)
+    before = program_files.code_that_runs(["./run", "notes"], tmp_path)
+    assert program_files.code_that_runs(["./run", "notes"], tmp_path) == before
+    put(tmp_path, changed)
+    assert program_files.code_that_runs(["./run", "notes"], tmp_path) != before
+
+
+def test_interpreters_of_each_other_are_looked_at_once(tmp_path):
+    put(tmp_path, {"a": "#!./b\n", "b": "#!./a\n"})
+    assert program_files.code_that_runs(["./a"], tmp_path).keys() == {"./a", "./b"}
 
 
 def test_a_function_in_the_home_folder_is_the_file_that_is_asked_for(tmp_path, monkeypatch):

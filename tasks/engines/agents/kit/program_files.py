@@ -69,11 +69,16 @@ def code_of_command(command: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def code_that_runs(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """Digests of only the first file that a command names: its program or script.
+    """Digests as by `code_to_allow`, for a command's program and the first file that it names: its script.
 
     Later arguments may name data files that the program itself writes.
     """
-    return next((dict(part.digests) for part in _parts(command, folder) if part.digests), {})
+    part = next((part for part in _parts(command, folder) if part.digests), None)
+    arguments = dict.fromkeys([command[0], *([part.argument] if part else [])])
+    found = {} if part is None else dict(part.digests)
+    for argument in arguments:
+        found |= _places_and_interpreters(argument, folder)
+    return found
 
 
 def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
@@ -98,7 +103,14 @@ def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
     return found
 
 
-def _places_and_interpreters(argument: str, folder: Path) -> dict[str, str]:
+def _places_and_interpreters(argument: str, folder: Path, seen: Sequence[str] = ()) -> dict[str, str]:
+    """What a program in the folder is, what a Python reads with it, and the same of its interpreters.
+
+    Args:
+        argument: The program, in a command or in the first line of another.
+        folder: The working folder.
+        seen: The programs whose interpreter it is.
+    """
     path = folder / argument
     if not _is_file(path) or not Path(os.path.abspath(path)).is_relative_to(folder.resolve()):
         return {}
@@ -110,23 +122,23 @@ def _places_and_interpreters(argument: str, folder: Path) -> dict[str, str]:
             files = (each for name in OF_ENVIRONMENTS for each in sorted(place.glob(name)))
             found |= {f"{argument}: {os.path.relpath(each, folder)}": file_digest(each) for each in files}
     for word in _first_line(path):
-        if (
-            word != argument
-            and _is_file(folder / word)
-            and not _is_known_by_name(word, folder / word, folder)
-        ):
-            found[word] = file_digest(folder / word)
+        if word == argument or word in seen or not _is_file(folder / word):
+            continue
+        if not _is_known_by_name(word, folder / word, folder):
+            found |= _of_file(word, folder / word).digests
+        found |= _places_and_interpreters(word, folder, (*seen, argument))
     return found
 
 
 def _first_line(path: Path) -> list[str]:
-    """Words after `#!` in the first line of a script; empty if the file has no such line."""
+    """Words after `#!` in the first line of a script, as the kernel separates them."""
     try:
         with path.open("rb") as file:
             line = file.readline(1_000)
     except OSError:
         return []
-    return line[2:].decode(errors="replace").split() if line.startswith(b"#!") else []
+    words = re.split(r"[ \t]+", os.fsdecode(line[2:].rstrip(b"\n"))) if line.startswith(b"#!") else []
+    return [word for each in words if each for word in dict.fromkeys((each, each.rstrip("\r")))]
 
 
 def _is_python(argument: str, folder: Path) -> bool:
