@@ -197,6 +197,14 @@ def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]
     return found
 
 
+def with_output_warnings(look: Look, status: CampaignStatus) -> CampaignStatus:
+    """The status with the warnings about outputs, of which it reads a limited number."""
+    from winnow.tasks.queries.warnings.from_outputs import output_warnings
+
+    found = output_warnings(look, has_ended=status.state == "ended")
+    return replace(status, warnings=(*status.warnings, *found))
+
+
 def told_in_full(look: Look, status: CampaignStatus) -> CampaignStatus:
     """The status with new examples and warnings; see `campaign_status`."""
     # Imported here: they read outputs, which `winnow status` without a name does not.

@@ -442,7 +442,7 @@ def test_json_is_on_every_read(finished):
 
 def test_the_status_of_all_says_what_the_status_of_one_tells_beside(finished):
     *_, last = winnow(finished, "status").stdout.splitlines()
-    assert last.startswith("for details, warnings and costs: ")
+    assert last.startswith("for details, new examples and costs: ")
     assert last.endswith("winnow status NAME")
 
 

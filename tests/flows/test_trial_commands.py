@@ -86,6 +86,7 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
         "  winnow run campaign.yaml --fork tickets-strict --set stopping.delta=0.01\n"
     )
     assert status_json(folder, "tickets")["best"] == "qwen/prompt-1"
+    assert "Check first: qwen/prompt-2" in winnow(folder, "status").stdout  # of all campaigns, too
     again = winnow(folder, "run", "campaign.yaml")
     assert again.returncode == 0, again.stderr
     assert winnow(folder, "run", "campaign.yaml", "--fork", "other", "--set", "stopping.delta=0.01").stdout

@@ -1,5 +1,6 @@
 """query: print rows of a campaign's views, or of a SQL query."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
@@ -121,13 +122,15 @@ def query(
 
 def _warn(look: Look) -> None:
     """Print warnings about candidates' outputs below a table."""
-    from winnow.flows.reports.output import tell
+    from winnow.flows.reports.output import tell, terminal_width
+    from winnow.flows.reports.summary import hanging
     from winnow.tasks.queries.status import campaign_status
     from winnow.tasks.queries.warnings.from_outputs import output_warnings
+    from winnow.tasks.text.printable import printable
 
     has_ended = campaign_status(look).state == "ended"
     for warning in output_warnings(look, has_ended=has_ended):
-        tell(f"check: {warning.sentence}")
+        tell("\n".join(hanging("check: ", printable(warning.sentence), terminal_width(sys.stderr))))
 
 
 def _unique(names: Sequence[str]) -> list[str]:

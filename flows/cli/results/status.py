@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from winnow.tasks.queries.status import CampaignStatus
 
+MOST_CHECKED = 30
+"""Maximum number of campaigns whose outputs are checked for a list of all campaigns."""
+
 OptionalName = Annotated[
     str | None,
     typer.Argument(
@@ -39,13 +42,17 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
     from winnow.flows.reports.summary import print_summary
     from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.queries.status import campaign_status, each_status
+    from winnow.tasks.queries.status import campaign_status, each_status, with_output_warnings
     from winnow.tasks.text.printable import one_line
 
     with reading(storage) as session:
         if name is None:
             listed, wrong = each_status(session)
-            statuses = [each for _, each in listed]
+            are_few = len(listed) <= MOST_CHECKED
+            statuses = [
+                with_output_warnings(Look(session, record), each) if are_few else each
+                for record, each in listed
+            ]
         else:
             record, wrong = campaign_records.get_campaign(session, name), []
             statuses = [campaign_status(Look(session, record), in_full=True)]
@@ -55,13 +62,14 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
             _name_unreadable(wrong)
             return
         for each in statuses:
-            print_summary(each, storage)
+            print_summary(each, storage, is_brief=len(statuses) > 1)
             if each.holder:
                 print(f"  run by    {one_line(str(each.holder))}")
     if not statuses and not wrong:
         print(f"no campaigns in {shown_url(storage)}")
     elif name is None:
-        print("\nfor details, warnings and costs: winnow status NAME")
+        omitted = "details, new examples and costs" if are_few else "warnings about outputs, and details"
+        print(f"\nfor {omitted}: winnow status NAME")
     _name_unreadable(wrong)
 
 

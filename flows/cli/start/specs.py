@@ -158,17 +158,19 @@ def judges(json: Json = False) -> None:
 
 
 def _print(rows: Sequence[Mapping[str, str]], json: bool) -> None:
-    from winnow.flows.reports.output import print_json
+    from winnow.flows.reports.output import print_json, terminal_width
+    from winnow.flows.reports.summary import hanging
 
     if json:
         print_json(rows)
         return
+    width = terminal_width(sys.stdout)
     for row in rows:
         (_, name), *facts = row.items()
         print(name)
         for key, value in facts:
             if value:
-                print(f"  {key:<10} {value}")
+                print("\n".join(hanging(f"  {key:<10} ", value, width)))
 
 
 def schema(all_: AllSelectors = False) -> None:
