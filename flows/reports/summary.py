@@ -246,7 +246,7 @@ def _loading(status: CampaignStatus) -> str:
 
 def _reused(status: CampaignStatus) -> str:
     reused = status.totals["reused"]
-    return f"; comparisons reuse {count_of(reused, 'output')} of other campaigns" if reused else ""
+    return f"; reused {count_of(reused, 'output')} of other campaigns or trials" if reused else ""
 
 
 def _canaries(status: CampaignStatus) -> str:

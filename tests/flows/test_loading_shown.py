@@ -95,7 +95,7 @@ def test_texts_that_other_campaigns_had_made_are_told_apart(campaign):
                 ReuseStats(campaign_id=campaign.record.id, role=role, name=name, generations=2, **spared)
             )
     status, cost, _ = seen(campaign)
-    assert cost.endswith("s of engine time; comparisons reuse 4 outputs of other campaigns")
+    assert cost.endswith("s of engine time; reused 4 outputs of other campaigns or trials")
     assert status.totals["generations"] == 2
 
 
