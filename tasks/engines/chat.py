@@ -169,6 +169,7 @@ TEMPLATES_CODE = "<template>"
 
 TEMPLATE = "chat_template.jinja"
 CONFIG = "tokenizer_config.json"
+OF_PROCESSOR = "chat_template.json"  # of older models that read images
 SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
 
 
@@ -177,14 +178,23 @@ def own_template(folder: Path) -> str | None:
     named = folder / TEMPLATE
     if named.is_file():
         return named.read_text("utf-8", errors="replace")
-    told = _config(folder).get("chat_template")
+    told = _json_object(folder / CONFIG).get("chat_template")
+    if told is None:
+        told = _json_object(folder / OF_PROCESSOR).get("chat_template")
     if isinstance(told, list):
         named_default = (each for each in told if isinstance(each, dict) and each.get("name") == "default")
         told = next(named_default, {}).get("template")
     return told if isinstance(told, str) else None
 
 
-def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args: JsonView) -> str | None:
+def why_refused(
+    template: str,
+    folder: Path,
+    messages: tuple[Message, ...],
+    args: JsonView,
+    *,
+    in_parts: bool = False,
+) -> str | None:
     """Reason why a chat template rejects messages, as a clause; None if it accepts them.
 
     Args:
@@ -192,16 +202,18 @@ def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args
         folder: Folder of the checkpoint, whose special tokens a template may name.
         messages: At least one message.
         args: Additional variables of the template.
+        in_parts: Whether contents are lists of parts, as for models that read images.
     """
     from transformers.utils.chat_template_utils import render_jinja_template
 
     is_open = is_continued(messages)
     settings = {"add_generation_prompt": not is_open, "continue_final_message": is_open, **args}
+    chat: list[JsonObject] = [*as_dicts(messages)]
+    if in_parts:
+        chat = [{**each, "content": [{"type": "text", "text": each["content"]}]} for each in chat]
     try:
         with _bounded():
-            render_jinja_template(
-                [as_dicts(messages)], chat_template=template, **{**_tokens(folder), **settings}
-            )
+            render_jinja_template([chat], chat_template=template, **{**_tokens(folder), **settings})
     except Exception as error:  # templates run code of the checkpoint's authors
         if "continue_final_message" in str(error):
             return "it does not keep the assistant's last message unchanged, so a model cannot continue it"
@@ -236,15 +248,15 @@ def _bounded() -> Generator[None, None, None]:
 
 
 def _tokens(folder: Path) -> dict[str, str]:
-    told = _config(folder)
+    told = _json_object(folder / CONFIG)
     found = {name: told.get(name) for name in SPECIAL_TOKENS}
     texts = {name: each.get("content") if isinstance(each, dict) else each for name, each in found.items()}
     return {name: each for name, each in texts.items() if isinstance(each, str)}
 
 
-def _config(folder: Path) -> JsonObject:
+def _json_object(path: Path) -> JsonObject:
     try:
-        told = json.loads(read_text(folder / CONFIG))
+        told = json.loads(read_text(path))
     except (OSError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}

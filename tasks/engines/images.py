@@ -5,6 +5,7 @@ Winnow fetches no URL: a server that gets one fetches it by itself.
 
 import binascii
 import hashlib
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -103,7 +104,16 @@ class Image:
                     raise ValueError(f"has {width} x {height} pixels; make the image smaller")
                 return found.convert("RGB")
         except (OSError, SyntaxError, PIL.Image.DecompressionBombError) as error:
-            raise ValueError(f"cannot be decoded ({error})") from error
+            raise ValueError("cannot be decoded; save it again") from error
+
+
+MARKS = re.compile(r"<image(?:_\d+)?>|\[IMG\]")
+"""Spelled-out tokens by which models mark the places of images."""
+
+
+def marking_no_image(text: str) -> str:
+    """A text with a space in each token that would mark the place of an image."""
+    return MARKS.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
 
 def media_type(content: bytes) -> str | None:

@@ -5,8 +5,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.chat import Message, Prompt, as_dicts, is_continued, words_of
+from winnow.tasks.engines.chat import (
+    Message,
+    Prompt,
+    as_dicts,
+    is_continued,
+    last_user,
+    messages_of,
+    words_of,
+)
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
+from winnow.tasks.engines.images import marking_no_image
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
 if TYPE_CHECKING:  # the tokenizer is passed in, so this file does not load its library
@@ -39,7 +48,7 @@ class PromptEncoder:
         max_model_len: int,
     ) -> None:
         own = model.chat_template or getattr(tokenizer, "chat_template", None)
-        if model.chat and not own:
+        if model.chat and not own and not model.shows_images:  # else its processor may have one
             raise EngineLoadFailed(
                 model.name,
                 f"chat is on but the tokenizer of {model.model} has no chat template; "
@@ -140,19 +149,43 @@ class PromptEncoder:
             if not isinstance(prompt, str):
                 raise ValueError("messages need a chat model; set chat: true")
             return prompt
-        messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
-        is_open = is_continued(messages)
+        messages = messages_of(prompt)
         return str(
             self._tokenizer.apply_chat_template(
                 as_dicts([Message(each.role, self._broken_up(each.content)) for each in messages]),
                 tokenize=False,
-                **{
-                    "add_generation_prompt": not is_open,
-                    "continue_final_message": is_open,
-                    **self._template_args,
-                },
+                **self.template_args(prompt),
             )
         )
+
+    def template_args(self, prompt: Prompt) -> JsonObject:
+        """Arguments of the chat template for a prompt."""
+        is_open = is_continued(prompt)
+        return {
+            "add_generation_prompt": not is_open,
+            "continue_final_message": is_open,
+            **self._template_args,
+        }
+
+    def parts_of(self, prompt: Prompt, images: Sequence[JsonObject]) -> list[JsonObject]:
+        """Messages of a chat as lists of parts, for a chat template that shows images.
+
+        Args:
+            prompt: A text or messages; raises `UnicodeError` if it is not valid Unicode.
+            images: The parts of the images, which come before the text of the last user message.
+        """
+        words_of(prompt).encode()
+        messages = messages_of(prompt)
+        return [
+            {
+                "role": each.role,
+                "content": [
+                    *(images if place == last_user(messages) else ()),
+                    {"type": "text", "text": marking_no_image(self._broken_up(each.content))},
+                ],
+            }
+            for place, each in enumerate(messages)
+        ]
 
     def _broken_up(self, text: str) -> str:
         for token in self._special:

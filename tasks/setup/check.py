@@ -376,7 +376,8 @@ def _try_chats(checked: ResolvedCampaign) -> None:
         template = each.model.chat_template or own_template(folder)
         if template is None or missing_for("local", "a chat template"):
             continue
-        if why := why_refused(template, folder, prompt, each.model.chat_template_args):
+        args, in_parts = each.model.chat_template_args, each.model.shows_images
+        if why := why_refused(template, folder, prompt, args, in_parts=in_parts):
             numbers = [number for number, one in enumerate(checked.spec.prompts) if one.name == each.names[1]]
             raise SpecError(
                 f"the chat template of model '{each.model.name}' does not accept this prompt: {why}; "

@@ -18,7 +18,7 @@ from winnow.tasks.engines.chat import (
     messages_of,
     words_of,
 )
-from winnow.tasks.engines.images import Image
+from winnow.tasks.engines.images import Image, marking_no_image
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling, Structure
 
 SPELLED = re.compile(
@@ -26,10 +26,6 @@ SPELLED = re.compile(
     r"|</?s>|<[be]os>|<(?:start|end)_of_turn>"
     r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS)\]|<</?SYS>>"
 )
-
-
-IMAGE_TOKENS = re.compile(r"<image(?:_\d+)?>|\[IMG\]")
-"""Tokens by which servers may mark the places of images; a text that spells one marks none."""
 
 
 def escape_special_tokens(prompt: str) -> str:
@@ -137,8 +133,7 @@ def prompt_fields(model: ModelRef, prompt: Prompt, images: Sequence[Image] = ())
     if images:
         shown = [{"type": "image_url", "image_url": {"url": each}} for each in images]
         message = fields["messages"][last_user(messages)]
-        text = IMAGE_TOKENS.sub(lambda found: f"{found[0][0]} {found[0][1:]}", message["content"])
-        message["content"] = [*shown, {"type": "text", "text": text}]
+        message["content"] = [*shown, {"type": "text", "text": marking_no_image(message["content"])}]
     if is_continued(prompt):
         fields |= CONTINUED
     if model.chat_template is not None:

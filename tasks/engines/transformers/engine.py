@@ -8,13 +8,15 @@ of the batch, up to the rounding of floating-point sums.
 import gc
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import torch
 import transformers
 from transformers import (
     AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoProcessor,
     AutoTokenizer,
     GenerationConfig,
     LogitsProcessor,
@@ -24,6 +26,7 @@ from transformers import (
     StoppingCriteria,
 )
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
 from winnow.tasks.engines.protocol import (
@@ -61,7 +64,7 @@ MODEL_ARGS = ("batch_size", "device", "dtype", "max_model_len", "trust_remote_co
 
 
 class TransformersEngine:
-    """Engine of a model loaded with `AutoModelForCausalLM`.
+    """Engine of a model loaded with `AutoModelForCausalLM`, or `AutoModelForImageTextToText` to show images.
 
     Args:
         model: The model. Its `model_args` may have `dtype` ("float32", "bfloat16", "auto", ...),
@@ -87,7 +90,7 @@ class TransformersEngine:
                 f"it accepts {', '.join(MODEL_ARGS)}",
             )
         refuse_missing_checkpoint(model)
-        self._name = model.name
+        self._name, self._shows_images = model.name, model.shows_images
         self._device = str(args.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
         if self._device == "cuda" and devices:
             self._device = f"cuda:{devices[0]}"
@@ -109,9 +112,15 @@ class TransformersEngine:
 
     def _load(self, model: ModelRef, args: dict[str, JsonTree]) -> None:
         options = {"revision": model.revision, "trust_remote_code": bool(args.get("trust_remote_code"))}
+        dtype = args.get("dtype", "auto")
         self._batch_size = _positive(args, "batch_size", 32)
-        self._tokenizer = AutoTokenizer.from_pretrained(model.model, **options)
-        loaded = AutoModelForCausalLM.from_pretrained(model.model, dtype=args.get("dtype", "auto"), **options)
+        if model.shows_images:
+            self._processor = AutoProcessor.from_pretrained(model.model, **options)
+            self._tokenizer = self._processor.tokenizer
+            loaded = AutoModelForImageTextToText.from_pretrained(model.model, dtype=dtype, **options)
+        else:
+            self._tokenizer = AutoTokenizer.from_pretrained(model.model, **options)
+            loaded = AutoModelForCausalLM.from_pretrained(model.model, dtype=dtype, **options)
         self._model = loaded.to(self._device).eval()  # type: ignore[arg-type] # its type includes self
         self._window = _positive(args, "max_model_len", _position_limit(loaded.config))
         self._ends = _end_tokens(self._model, self._tokenizer)
@@ -129,7 +138,31 @@ class TransformersEngine:
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
         with ONE_AT_A_TIME:
+            if self._shows_images:
+                return [self._shown(request) for request in requests]
             return self._scorer.answer(requests, write=self._write, why_unable=self._why_unable)
+
+    def _shown(self, request: Request) -> Answer:
+        """The answer to a request for a text about images, alone: images differ in their shapes."""
+        if failure := self._why_unable(request):
+            return failure
+        encode = self._scorer.encode
+        try:
+            images: list[JsonObject] = [{"type": "image", "image": each.pixels()} for each in request.images]
+        except ValueError as error:
+            return GenerationFailure(reason="bad_prompt", detail=f"an image {error}")
+        try:
+            found = self._processor.apply_chat_template(
+                encode.parts_of(request.asked, images),
+                tokenize=True,
+                return_dict=True,
+                return_tensors="pt",
+                **encode.template_args(request.asked),
+            ).to(self._device, self._model.dtype)
+        except Exception as error:  # templates and processors run code of the checkpoint's authors
+            return GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
+        [ids] = found["input_ids"].tolist()
+        return encode.why_unfit(ids) or self._complete([ids], [request], found)[0]
 
     def _write(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
         answers: dict[int, Answer] = {}
@@ -159,14 +192,21 @@ class TransformersEngine:
         for start in range(0, len(by_length), self._batch_size):
             yield by_length[start : start + self._batch_size]
 
-    def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
+    def _complete(
+        self,
+        prompts: Sequence[list[int]],
+        requests: Sequence[Request],
+        inputs: Mapping[str, torch.Tensor] | None = None,
+    ) -> list[Answer]:
+        """Outputs for prompts; `inputs` are those of the model with its images, if it is shown any."""
         started = time.perf_counter()
         room = [
             min(request.sampling.max_tokens, self._window - len(ids))
             for ids, request in zip(prompts, requests, strict=True)
         ]
         decoding = Decoding(self._tokenizer, requests, prompts, room, self._ends)
-        self._decode(prompts, max(room), OwnDraws(decoding), FinishedRows(decoding))
+        inputs = self._padded(prompts) if inputs is None else inputs
+        self._decode(inputs, max(room), OwnDraws(decoding), FinishedRows(decoding))
         took = time.perf_counter() - started
         return [
             row if isinstance(row, GenerationFailure) else _completion(row, len(ids), took, len(requests))
@@ -177,7 +217,7 @@ class TransformersEngine:
         told: dict[int, TokenLogprobs] = {}
         for batch in self._batches([(i, question.ids) for i, question in enumerate(questions)]):
             logprobs = NextTokenLogprobs()
-            self._decode([ids for _, ids in batch], 1, logprobs)
+            self._decode(self._padded([ids for _, ids in batch]), 1, logprobs)
             for (i, _), row in zip(batch, logprobs.values, strict=True):
                 told[i] = OptionLogprobs({token: float(row[token]) for token in questions[i].options})
         return [told[i] for i in range(len(questions))]
@@ -211,21 +251,28 @@ class TransformersEngine:
             raise EngineDied(self._name, one_sentence(error)) from error
         return cast(torch.Tensor, output.logits)
 
-    def _decode(
-        self,
-        prompts: Sequence[list[int]],
-        max_new_tokens: int,
-        processor: LogitsProcessor,
-        *criteria: StoppingCriteria,
-    ) -> None:
+    def _padded(self, prompts: Sequence[list[int]]) -> dict[str, torch.Tensor]:
+        """Token ids padded on the left, and their mask, both of shape (B, L)."""
         longest = max(map(len, prompts))
         pad = self._tokenizer.pad_token_id or 0
         padded = [[pad] * (longest - len(ids)) + ids for ids in prompts]
         mask = [[0] * (longest - len(ids)) + [1] * len(ids) for ids in prompts]
+        return {
+            "input_ids": torch.tensor(padded, device=self._device),
+            "attention_mask": torch.tensor(mask, device=self._device),
+        }
+
+    def _decode(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        max_new_tokens: int,
+        processor: LogitsProcessor,
+        *criteria: StoppingCriteria,
+    ) -> None:
+        pad = self._tokenizer.pad_token_id or 0
         try:
             self._model.generate(
-                input_ids=torch.tensor(padded, device=self._device),  # (B, L)
-                attention_mask=torch.tensor(mask, device=self._device),  # (B, L)
+                **inputs,
                 generation_config=GenerationConfig(
                     do_sample=False, max_new_tokens=max_new_tokens, pad_token_id=pad, use_cache=True
                 ),
