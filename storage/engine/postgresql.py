@@ -70,7 +70,7 @@ SETTINGS = {
 
 LOOKALIKES = """\
 WITH place AS (
-    SELECT oid, nspname, nspowner FROM pg_catalog.pg_namespace
+    SELECT oid, nspname FROM pg_catalog.pg_namespace
     WHERE nspname OPERATOR(pg_catalog.=) ANY (pg_catalog.current_schemas(false))
     AND nspname OPERATOR(pg_catalog.<>) 'pg_catalog'
 ), other AS (
@@ -99,7 +99,11 @@ UNION ALL
     AND (other.rolcanlogin OR EXISTS (
         SELECT FROM pg_catalog.pg_auth_members AS held WHERE held.roleid OPERATOR(pg_catalog.=) other.oid
     ))
-    AND NOT pg_catalog.pg_has_role(other.oid, place.nspowner, 'USAGE')
+    AND NOT EXISTS (
+        SELECT FROM pg_catalog.pg_database AS own
+        WHERE own.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+        AND pg_catalog.pg_has_role(other.oid, own.datdba, 'USAGE')
+    )
     AND NOT EXISTS (
         SELECT FROM pg_catalog.pg_class AS own WHERE own.relnamespace OPERATOR(pg_catalog.=) place.oid
         AND own.relname OPERATOR(pg_catalog.=) 'alembic_version'
@@ -109,7 +113,7 @@ UNION ALL
 )"""
 """Functions and operators of other roles that PostgreSQL can take for its own in a statement, if their types
 fit better, and then runs with the rights of this role; and schemas in which roles other than the owners of
-the schema and of the tables can create such. No name in this statement can be taken so."""
+the database and of the tables can create such. No name in this statement can be taken so."""
 
 
 def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) -> Engine:

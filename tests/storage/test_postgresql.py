@@ -397,6 +397,7 @@ def stranger(postgresql, campaign):
     url = postgresql.url(name, user="stranger").replace("+psycopg", "")
     with psycopg.connect(url, autocommit=True) as connection:
         yield connection
+        postgresql.execute(f"ALTER DATABASE {name} OWNER TO postgres")
         postgresql.execute("DROP OWNED BY stranger", name)
     postgresql.execute("DROP ROLE stranger")
 
@@ -454,6 +455,19 @@ def test_no_other_role_can_create_functions_while_a_connection_is_open(
     postgresql.execute("GRANT CREATE ON SCHEMA public TO stranger", name)
     require_opened(campaign.database.url)  # whose owner attaches what it likes to its tables
     postgresql.execute("DROP ROLE team")
+
+
+def test_a_schema_of_another_role_is_in_no_search_path(postgresql, campaign, stranger):
+    postgresql.execute(
+        "CREATE SCHEMA theirs AUTHORIZATION stranger", campaign.database.url.rpartition("/")[2]
+    )
+    said = refusal(f"{campaign.database.url}?options=-csearch_path%3Dpublic,theirs")
+    assert "the role stranger can create functions in the schema theirs of its search_path" in said
+
+
+def test_the_owner_of_the_database_may_create(postgresql, campaign, stranger):
+    postgresql.execute(f"ALTER DATABASE {campaign.database.url.rpartition('/')[2]} OWNER TO stranger")
+    require_opened(campaign.database.url)
 
 
 def require_opened(url):
