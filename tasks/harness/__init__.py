@@ -1,1 +1,1 @@
-"""Tasks of other evaluation harnesses; `tasks.data.harnesses` names the readers of this satellite."""
+"""Tasks of other evaluation harnesses; `tasks.data.harnesses` has the addresses of their readers."""

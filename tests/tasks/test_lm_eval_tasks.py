@@ -200,7 +200,9 @@ def test_whether_a_text_is_greedy_is_asked_without_a_delimiter_as_lm_eval_does(t
     assert (spec.output_type, spec.target_delimiter, spec.judge.type) == ("loglikelihood", "", "greedy")
     assert spec.models[0].generate_config.stop_seqs == []
     changed(tasks, "plain", output_type="loglikelihood", metric_list=metrics[:1])
-    with pytest.raises(SpecError, match=r"is scored by perplexity .* which gives no score of each example"):
+    with pytest.raises(
+        SpecError, match=r"is scored by perplexity .* which Winnow cannot compute for each example"
+    ):
         parsed("plain")
 
 
@@ -215,16 +217,16 @@ def changed(folder, name, **keys):
 FEATURES = [
     ({"repeats": "x"}, "has the repeats 'x'"),
     ({"repeats": 3, "filter_list": [{"name": "own", "filter": [{"function": "majority_vote"}]}]},
-     "asks 3 times, and scores all answers at once (repeats)"),
+     "requests 3 answers and scores them together (repeats)"),
     ({"output_type": "loglikelihood_of_all"}, "has the output_type 'loglikelihood_of_all'"),
     ({"unsafe_code": True}, "runs what models write (unsafe_code)"),
     ({"doc_to_image": "picture"}, "shows models pictures (doc_to_image)"),
     ({"use_prompt": "x"}, "takes its prompt from promptsource (use_prompt)"),
-    ({"dokument": 1}, "has the key 'dokument', which lm-eval 0.4.13 does not know"),
+    ({"dokument": 1}, "has the key 'dokument', which lm-eval 0.4.13 does not have"),
     ({"fewshot_config": {"sampler": "balanced"}}, "solved examples by balanced (fewshot_config.sampler)"),
     ({"fewshot_config": {"fewshot_indices": [1]}}, "has fewshot_config.fewshot_indices"),
     ({"dataset_kwargs": {"streaming": True}}, "has dataset_kwargs.streaming"),
-    ({"dataset_kwargs": {"data_files": "https://x.org/a.json"}}, "takes its data from https://x.org/a.json"),
+    ({"dataset_kwargs": {"data_files": "https://x.org/a.json"}}, "reads its data from https://x.org/a.json"),
     ({"dataset_path": None}, "names no dataset_path"),
     ({"generation_kwargs": {"num_beams": 4}}, "has generation_kwargs.num_beams"),
     ({"generation_kwargs": {"do_sample": True}}, "samples without a temperature"),
@@ -253,7 +255,7 @@ def test_files_of_a_dataset_of_the_hub_are_read_from_it_by_their_urls(tasks):
     assert (source.path, source.data_files) == ("owner/sums", {"test": ["data/a.jsonl"]})
     assert parsed("plain").dataset.lm_eval.hub == "owner/sums"
     changed(tasks, "plain", dataset_kwargs={"data_files": [url, url.replace("sums", "others")]})
-    with pytest.raises(SpecError, match=f"takes its data from {url}; download it and name the file"):
+    with pytest.raises(SpecError, match=f"reads its data from {url}; download it and name the local file"):
         parsed("plain")
 
 
@@ -295,7 +297,7 @@ IN_THE_SANDBOX = {"type": "code", "allow_code": True, "tests": "{{ target }}", "
 def test_a_task_that_runs_programs_is_scored_by_a_judge_that_says_so_in_the_sandbox(tasks):
     (tasks / "tasks" / "plus.yaml").write_text(HUMANEVAL)
     (tasks / "plus.jsonl").write_text(json.dumps(PLUS) + "\n")
-    with pytest.raises(SpecError, match=r"is not permitted here; write beside it judge: \{type: code"):
+    with pytest.raises(SpecError, match=r"is not permitted here; add next to task: judge: \{type: code"):
         parsed("plus")
     spec = parsed("plus", judge=IN_THE_SANDBOX)
     assert list(shown(spec)) == [[PLUS["prompt"]]]
@@ -337,7 +339,7 @@ def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
     ("task", "keys", "sentence"),
     [
         ({"lm_eval": "tasks/none.yaml"}, {}, "task.lm_eval: there is no file or folder tasks/none.yaml"),
-        ({"lm_eval": "tasks/"}, {}, "the folder tasks/ holds 22 tasks; name the file of one: begun, "),
+        ({"lm_eval": "tasks/"}, {}, "the folder tasks/ has 22 tasks; name the file of one: begun, "),
         ({"lm_eval": "plane", "include_path": "tasks"}, {}, "lm-eval is not installed here"),
         ({"lm_eval": "many", "include_path": "tasks"}, {}, "is a group of tasks; name one of them: plain"),
         ({"lm_eval": "plain", "include_path": "x"}, {}, "task.include_path: there is no folder x"),
@@ -345,7 +347,7 @@ def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
         ({"num_fewshot": 3}, {}, "task: give one of lm_eval and inspect"),
         ({"lm_eval": "tasks/plain.yaml", "metric": "f1"}, {}, "has no metric 'f1'; its metrics: exact_match"),
         ({"lm_eval": "tasks/plain.yaml", "filter": "x"}, {}, "has no filter 'x'; remove filter"),
-        ({"lm_eval": "tasks/plain.yaml", "fewshot_as_multiturn": True}, {}, "is only for chat models"),
+        ({"lm_eval": "tasks/plain.yaml", "fewshot_as_multiturn": True}, {}, "needs a chat model"),
         ({"lm_eval": "tasks/plain.yaml"}, {"dataset": "x"}, "dataset: must be a mapping of keys to values"),
         ({"lm_eval": "tasks/plain.yaml"}, {"models": 3}, "models: must be a list"),
         ({"lm_eval": "tasks/plain.yaml"}, {"objective": "best-duel"}, "judge: is missing; add it"),
@@ -378,14 +380,14 @@ def test_a_name_is_looked_for_in_a_folder_and_in_the_installed_lm_eval(tasks, mo
         ({"test_split": "dev"}, 0, "names the split 'dev' of a dataset with train, test"),
         ({"test_split": None}, 0, "names neither a test_split nor a validation_split"),
         ({"doc_to_text": "{{ question }}"}, 0, "the template failed: 'question' is undefined"),
-        ({"doc_to_text": "lvl"}, 0, "document 0: doc_to_text gives 0 and no text"),
+        ({"doc_to_text": "lvl"}, 0, "document 0: doc_to_text must give a text, got 0"),
         ({"doc_to_text": "{{ ().__class__ }}"}, 0, "attribute '__class__' of 'tuple' object is unsafe"),
         ({"doc_to_text": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"}, 0,
          "the template takes more than"),
         ({"doc_to_text": "{{ '%99d' % 1 }}"}, 0, "only numbers can stand beside %"),
         ({"doc_to_text": "{{ q "}, 0, "the template '{{ q ': unexpected end of template"),
-        ({}, 9, "has 8 solved examples to show, and 9 are asked for"),
-        ({"num_fewshot": 0}, 2, "is asked without solved examples (num_fewshot: 0); remove num_fewshot"),
+        ({}, 9, "has 8 solved examples, but 9 are requested"),
+        ({"num_fewshot": 0}, 2, "allows no solved examples (num_fewshot: 0); remove num_fewshot"),
         ({"doc_to_target": "{{ [1, 2] }}"}, 0, "the targets [1, 2] are not all text"),
     ],
 )  # fmt: skip
@@ -490,9 +492,7 @@ def test_functions_that_give_other_examples_each_time_are_refused(tasks, line):
     )
     with pytest.raises(SpecError) as refused:
         check_campaign_file(spec_file(tasks, FOREIGN), approve=lambda file, spec: None)
-    sentence = (
-        "give other examples each time they are called, first at task functions, document 0, so that no run"
-    )
+    sentence = "return different examples in each call, first at task functions, document 0, so a campaign"
     assert sentence in str(refused.value)
 
 

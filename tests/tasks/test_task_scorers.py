@@ -111,7 +111,7 @@ def test_repeats_count_only_where_a_filter_reads_several_answers(scored):
         path = scored / "scored" / f"{name}.yaml"
         path.write_text(path.read_text() + "repeats: 8\n")
     assert campaign("results").judge.model_dump()["metric"] == "right"
-    with pytest.raises(SpecError, match=r"asks 8 times, and scores all answers at once \(repeats\)"):
+    with pytest.raises(SpecError, match=r"requests 8 answers and scores them together \(repeats\)"):
         campaign("votes")
 
 

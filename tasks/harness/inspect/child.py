@@ -1,13 +1,15 @@
-"""Run a task of Inspect and write its content as JSON: PYTHON child.py REQUEST ANSWER PARENT.
+"""Run a task of Inspect and write its content as JSON.
 
-The interpreter that has Inspect runs this file, so it imports nothing of Winnow. The task's own solvers make
-the prompts, up to the first call of a model. The content is reported unchanged: `definition`, in the calling
-process, decides what Winnow supports.
+    PYTHON child.py REQUEST ANSWER PARENT
+
+The interpreter that has Inspect runs this file, so it imports nothing from Winnow. The task's own solvers
+create the prompts, up to the first call of a model. The content is reported unchanged; `reading`, in the
+calling process, decides what Winnow supports.
 """
 
 import sys
 
-sys.path.pop(0)  # the folder of this file, whose names are not to hide others
+sys.path.pop(0)  # the folder of this file, whose module names must not hide others
 
 import asyncio
 import json
@@ -21,7 +23,7 @@ from typing import Any
 Json = dict[str, Any]
 
 Theirs = Any
-"""An object of Inspect, which has no types where this is checked."""
+"""An object of Inspect, whose types are not available where this file is checked."""
 
 _FEATURES = """
     setup cleanup sandbox approval review sentinel early_stopping sample_source
@@ -39,7 +41,7 @@ MAKES_PROMPTS = frozenset(
         *("prompt_template", "system_message", "user_message"),
     )
 )
-"""Solvers that call no tool, and no model but the evaluated one."""
+"""Solvers that call no tool, and no model except the evaluated one."""
 
 
 class _Asked(Exception):
@@ -47,13 +49,13 @@ class _Asked(Exception):
 
 
 def main(request: str, answer: str, parent: str) -> None:
-    """Answer one request."""
+    """Read a request file, and write the answer file."""
     threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
     asked = json.loads(Path(request).read_text("utf-8"))
     sys.pycache_prefix = asked["compiled"]
     try:
         told = _told(asked["task"], asked["args"])
-    except (Exception, SystemExit) as error:  # of the task's own code, whatever it is
+    except (Exception, SystemExit) as error:  # the task's own code can raise anything
         told = {"failed": f"{type(error).__name__}: {error}"}
     Path(answer).write_text(json.dumps(told), "utf-8")
 
@@ -71,7 +73,7 @@ def _told(spec: str, args: Json) -> Json:
     file = spec.rpartition("@")[0] if "@" in spec else spec
     is_file = Path(file).is_file()
     if is_file:
-        compile(Path(file).read_bytes(), file, "exec")  # or Inspect passes over what is no Python
+        compile(Path(file).read_bytes(), file, "exec")  # otherwise Inspect ignores invalid Python
     known = is_file or registry_lookup("task", spec) is not None
     tasks = load_task_spec(spec, args) if known else []
     if not tasks:
@@ -83,7 +85,7 @@ def _told(spec: str, args: Json) -> Json:
         makes = registry_lookup("task", registry_info(tasks[0]).name)
         return {"ignored": ignored[0], "arguments": registry_info(makes).metadata["params"]}
     if is_file:
-        os.chdir(Path(file).resolve().parent)  # where Inspect looks for what a task names
+        os.chdir(Path(file).resolve().parent)  # where Inspect looks for files that a task names
     return asyncio.run(_described(tasks[0]))
 
 
@@ -124,7 +126,7 @@ def _solvers(solver: Theirs) -> list[Theirs]:  # a `Solver`, a `Plan` or several
 
 
 def _registered(thing: Theirs) -> Json:  # a solver, scorer or metric
-    """The name and parameters with which a decorated function was created."""
+    """Name and parameters with which a decorated function was created."""
     from inspect_ai._util.registry import is_registry_object, registry_info, registry_params
 
     if not is_registry_object(thing):
@@ -137,7 +139,7 @@ def _scorer(scorer: Theirs) -> Json:  # a `Scorer`
 
     found = _registered(scorer)
     if isinstance(template := found["params"].get("template"), str):
-        found["params"]["template"] = resource(template)  # which may be a file
+        found["params"]["template"] = resource(template)  # may be the path of a file
     return found
 
 
@@ -158,7 +160,7 @@ async def _row(
     solvers: list[Theirs],
     first: str | None,
 ) -> tuple[Json, Json, set[str]]:
-    """A sample with its messages for a model, the settings of the call, and the non-text content types."""
+    """Row of a sample, settings of its model call, and content types other than text."""
     state, asked = _state(sample, number), {}
 
     async def generate(state: Theirs, tool_calls: str = "loop", **config: Theirs) -> None:
@@ -208,7 +210,7 @@ def _no_text(messages: Theirs) -> set[str]:  # a list of `ChatMessage`
 
 
 def _kept(values: Json, *, keep_names: bool = False) -> Json:
-    """The JSON part of a mapping; of the rest only the names, if these are wanted."""
+    """The JSON part of a mapping; with `keep_names`, other values become the name of their type."""
     kept = {}
     for name, value in values.items():
         try:

@@ -1,4 +1,4 @@
-"""Inspect as a harness: which parts of a campaign come from one of its tasks."""
+"""Inspect as a harness: the parts of a campaign that come from one of its tasks."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ from winnow.tasks.spec.sections.dataset import DatasetSpec, InspectSpec, TaskSpe
 
 
 class Inspect:
-    """See `tasks.data.harnesses.Harness`."""
+    """Harness for tasks of Inspect; see `tasks.data.harnesses.Harness`."""
 
     def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> InspectTask:
         """See `Harness`."""
@@ -34,7 +34,7 @@ class Inspect:
         return with_inspect(values, task, read if isinstance(read, InspectTask) else None)
 
     def left_out(self, dataset: DatasetSpec, judge: JsonView) -> Iterable[str]:
-        """See `Harness`: a task's scorer is one."""
+        """See `Harness`; empty, because a task's scorer gives one number."""
         return ()
 
     def acts(self, dataset: DatasetSpec, folder: Path) -> Iterator[tuple[Act, tuple[str, ...]]]:
@@ -49,7 +49,7 @@ class Inspect:
 
 
 def _named(dataset: DatasetSpec) -> InspectSpec:
-    assert dataset.inspect is not None  # `harness_of` has looked
+    assert dataset.inspect is not None  # `harness_of` has checked it
     return dataset.inspect
 
 
@@ -57,16 +57,16 @@ FIELDS = {"id": "id", "input": "input", "target": "target"}
 
 
 def with_inspect(values: JsonView, task: TaskSpec, read: InspectTask | None) -> JsonObject:
-    """Replace the task in a campaign's file by the values that it means.
+    """Replace the task in a campaign's file by the values that it stands for.
 
     Args:
-        values: As in the file.
-        task: Its key `task`.
+        values: The file's values.
+        task: The value of the file's key `task`.
         read: The task's content; None if running it is not approved yet. Values that depend on its code are
-            then placeholders: the rest shows what needs approval.
+            then placeholders, because the other values show what needs approval.
 
     Raises:
-        SpecError: If the task needs what Winnow does not support.
+        SpecError: If the task needs a feature that Winnow does not support.
     """
     own = {key: value for key, value in values.items() if key != "task"}
     described = {"task": task.inspect, "args": task.args, "python": task.python}

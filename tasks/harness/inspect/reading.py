@@ -1,4 +1,4 @@
-"""Read a task of Inspect in a separate process; features that Winnow does not support raise an error."""
+"""Read a task of Inspect in a separate process, and refuse unsupported features."""
 
 import json
 import os
@@ -44,20 +44,20 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "match": ("location", "ignore_case", "numeric"),
     "pattern": ("pattern", "ignore_case", "match_all"),
 }
-"""Scorers without a model, and their options."""
+"""Scorers that follow a rule, with their supported options."""
 
 GRADED = ("model_graded_fact", "model_graded_qa")
 GRADED_OPTIONS = ("template", "instructions", "grade_pattern", "include_history", "partial_credit")
-"""Scorers with a model, and their options."""
+"""Supported options of scorers that use a model."""
 
 WHO_GRADES = ("model", "model_role")
-"""Options of these scorers that name the grader; the campaign names it instead."""
+"""Options of these scorers that name the grader, which the campaign names instead."""
 
 _SETTINGS = """
     frequency_penalty logit_bias max_tokens presence_penalty stop_seqs temperature top_k top_p
 """
 SETTINGS = tuple(_SETTINGS.split())
-"""Sampling settings with the same names in Winnow."""
+"""Sampling settings that have the same names in Winnow."""
 
 _WITHOUT_EFFECT = """
     adaptive_connections attempt_timeout batch cache cache_prompt internal_tools logprobs max_connections
@@ -67,19 +67,19 @@ _WITHOUT_EFFECT = """
 WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
 """Settings that change no output, or that a campaign sets itself."""
 
-REMEDY = "write a judge of your own beside the task"
+REMEDY = "write your own judge next to the task"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectTask:
-    """A task as described by its code."""
+    """Content of a task, as its code describes it."""
 
     name: str
     solvers: Sequence[JsonView]
-    """The steps, each with `name` and `params`, already checked."""
+    """Solvers in order, each with `name` and `params`, already checked."""
     scorers: Sequence[JsonView]
     metrics: Sequence[str] | None
-    """Metrics instead of the scorers' own."""
+    """Metrics that replace the scorers' own; None if the task names none."""
     config: JsonView
     """Sampling settings."""
     rows: Sequence[JsonObject]
@@ -90,12 +90,12 @@ class InspectTask:
         return all("context" in row for row in self.rows)
 
     def refuse(self, feature: str, remedy: str = "choose another task") -> NoReturn:
-        """Raise a `SpecError` for an unsupported feature, with the remedy."""
+        """Raise `SpecError` for an unsupported feature, with what to do."""
         raise SpecError(f"the task {self.name} {feature}; {remedy}", KEY)
 
 
 def _definition_of(told: JsonView, spec: str) -> InspectTask:
-    """Check a task's description.
+    """Check and convert a task's description.
 
     Raises:
         SpecError: If the task needs a feature that Winnow does not support, or the description is invalid.
@@ -117,7 +117,7 @@ def _definition_of(told: JsonView, spec: str) -> InspectTask:
         for refused in _refusals(task, told):
             task.refuse(refused)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise SpecError(f"the task {spec} is not as Inspect has tasks: {error}", KEY) from error
+        raise SpecError(f"the task {spec} is not a valid task of Inspect: {error}", KEY) from error
     if not task.rows:
         task.refuse("has no samples")
     return task
@@ -140,22 +140,22 @@ def _refusals(task: InspectTask, told: JsonView) -> Iterator[str]:
             yield f"has the solver {own}, which is not one of {', '.join(known)}"
     asking = [at for at, name in enumerate(names) if name.removeprefix(PREFIX) in ASKS]
     if not asking:
-        yield "has no solver that asks the model (generate or multiple_choice)"
+        yield "has no solver that calls the model (generate or multiple_choice)"
     if asking[0] != len(names) - 1:
         yield f"continues after the model has answered (with {names[asking[0] + 1].removeprefix(PREFIX)})"
     if task.solvers[-1]["params"].get("shuffle"):
-        yield "shuffles choices as it asks (shuffle of multiple_choice)"
+        yield "shuffles choices in each request (shuffle of multiple_choice)"
     if told["epochs"] not in (None, 1):
-        yield f"asks {told['epochs']} times (epochs)"
+        yield f"requests each answer {told['epochs']} times (epochs)"
     for feature in told["features"]:
         yield f"has {feature}"
 
 
 def generation_of(task: InspectTask) -> JsonObject:
-    """The task's generation settings, in the form of `generate_config`.
+    """Generation settings of the task, as keys of `generate_config`.
 
     Raises:
-        SpecError: If Winnow does not support one of them.
+        SpecError: If Winnow does not support one of the settings.
     """
     for key, value in task.config.items():
         if key not in (*SETTINGS, *WITHOUT_EFFECT) and (key, value) != ("num_choices", 1):
@@ -164,11 +164,11 @@ def generation_of(task: InspectTask) -> JsonObject:
 
 
 def judge_of(task: InspectTask, name: str | None, grader: JsonView | None) -> JsonObject:
-    """The judge in a campaign's file that scores like the task.
+    """Judge for a campaign's file that scores like the task.
 
     Args:
         task: The task.
-        name: Name of one of its scorers; None is the first with a judge in Winnow.
+        name: Name of one of the task's scorers; None selects the first that Winnow supports.
         grader: The grading model, if the scorer needs one.
 
     Raises:
@@ -182,7 +182,7 @@ def judge_of(task: InspectTask, name: str | None, grader: JsonView | None) -> Js
     own, params = scorer["name"].removeprefix(PREFIX), dict(scorer["params"])
     if own in GRADED:
         if grader is None:
-            task.refuse(f"is scored by {own}", "say which model grades as task.grader")
+            task.refuse(f"is scored by {own}", "set task.grader to the model that grades")
         return {"type": "inspect-graded", "scorer": own, **_options(task, own, params), "model": dict(grader)}
     if grader is not None:
         raise SpecError(f"the scorer {own} does not use a model; remove grader", "task.grader")
@@ -220,11 +220,11 @@ def _options(task: InspectTask, scorer: str, params: JsonView) -> JsonObject:
 
 
 def _of_choices(task: InspectTask, scorer: str) -> JsonObject:
-    """Parameters of the choice scorer, from the solver that requests a choice."""
+    """Parameters of the scorer `choice`, from the solver that requests a choice."""
     if scorer != "choice":
         return {}
     if task.solvers[-1]["name"] != f"{PREFIX}multiple_choice":
-        task.refuse("is scored by choice, and not asked by multiple_choice", REMEDY)
+        task.refuse("is scored by choice, but does not use the solver multiple_choice", REMEDY)
     return {"multiple_correct": True} if task.solvers[-1]["params"].get("multiple_correct") else {}
 
 
@@ -232,7 +232,7 @@ def _refuse_empty_targets(task: InspectTask) -> None:
     for number, row in enumerate(task.rows, 1):
         if not row["target"] or "" in row["target"]:
             task.refuse(
-                f"has no target in its sample {number}, to which a rule could compare an output", REMEDY
+                f"has no target in sample {number}, with which a rule could compare an output", REMEDY
             )
 
 
@@ -242,17 +242,17 @@ SECONDS = 600.0
 """Maximum seconds for reading a task."""
 
 MOST_BYTES = 512 * 2**20
-"""Maximum size of a task's content."""
+"""Maximum size of a task's content, in bytes."""
 
 _SHOWN = 500
-"""Characters shown of the error message of a task's code."""
+"""Maximum characters shown of an error message of a task's code."""
 
 
 def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
-    """The content of a task, determined by running its code.
+    """Read the content of a task by running its code.
 
     Raises:
-        DatasetError: If running the task was not approved, or the task does not exist, fails, or needs a
+        DatasetError: If running the task is not approved, or the task does not exist, fails, or needs a
             feature that Winnow does not support.
         NotAllowed: If the user has not permitted the task's code.
     """
@@ -270,7 +270,7 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
 
 
 def act_of_task(spec: InspectSpec, folder: Path) -> Act:
-    """The act of running a task's code; see `tasks.plugins.allowed_code`."""
+    """Act of running a task's code, for a permission; see `tasks.plugins.allowed_code`."""
     what, digests = f"the task {spec.task!a} of an installed package", None
     if spec.file is not None:
         file, name = (folder / spec.file).resolve(), spec.task.rpartition("@")[2]
@@ -286,10 +286,10 @@ def act_of_task(spec: InspectSpec, folder: Path) -> Act:
 
 
 def rows_of(task: InspectTask) -> Iterator[PlacedRow]:
-    """The samples of a task as rows of a dataset, each with its place.
+    """Samples of a task as rows of a dataset, each with its place.
 
-    A row has the keys `id`, `input` (only the question), `target`, `messages` (the prompt) and `metadata`,
-    `choices` if there are any, and `context` if every prompt is one user message.
+    A row has the keys `id`, `input` (only the question), `target`, `messages` (the prompt) and `metadata`. It
+    also has `choices` if the sample has choices, and `context` if its prompt is one user message.
 
     Raises:
         DatasetError: If a sample contains values that JSON does not have.
@@ -305,7 +305,7 @@ def _interpreter(spec: InspectSpec) -> str:
         if find_spec("inspect_ai") is None:
             raise DatasetError(
                 "tasks of Inspect need inspect-ai, which is not installed here; run: pip install inspect-ai, "
-                "or name an interpreter that has it as task.python",
+                "or set task.python to an interpreter that has it",
                 KEY,
             )
         return sys.executable
@@ -328,7 +328,7 @@ def _asked(spec: InspectSpec, python: str) -> JsonObject:
             raise DatasetError(_sentence(spec.task, "ended its process", said), KEY)
         if answer.stat().st_size > MOST_BYTES:
             raise DatasetError(
-                f"the task {spec.task} holds more than {MOST_BYTES >> 20} MiB; take fewer samples", KEY
+                f"the task {spec.task} has more than {MOST_BYTES >> 20} MiB; use fewer samples", KEY
             )
         told = _parsed(answer.read_bytes())
     if not isinstance(told, dict) or "failed" in told:
@@ -337,20 +337,20 @@ def _asked(spec: InspectSpec, python: str) -> JsonObject:
 
 
 def _compiled(otherwise: Path) -> str:
-    """The folder for Python's bytecode: bytecode next to a source could belong to another one."""
+    """Folder for Python's bytecode, because bytecode next to a source could belong to another one."""
     try:
         return str(state_folder() / "compiled")
-    except RuntimeError:  # no home
+    except RuntimeError:  # the user has no home folder
         return str(otherwise / "compiled")
 
 
 def _run(command: list[str], log: Path, task: str) -> None:
-    """Run a command in its own session, all of which is gone when it ends or exceeds its time."""
+    """Run a command in its own session; all its processes have ended when this returns."""
     with log.open("wb") as output, running_process(command, stdout=output, stderr=STDOUT) as process:
         try:
             process.wait(SECONDS)
         except TimeoutExpired:
-            raise DatasetError(f"the task {task} took over {SECONDS:g} s to be read", KEY) from None
+            raise DatasetError(f"reading the task {task} took over {SECONDS:g} s", KEY) from None
 
 
 def _parsed(content: bytes) -> object:
@@ -361,7 +361,7 @@ def _parsed(content: bytes) -> object:
 
 
 def _failure(told: object) -> str:
-    return str(told["failed"]) if isinstance(told, Mapping) else "it says nothing that can be understood"
+    return str(told["failed"]) if isinstance(told, Mapping) else "its process returned no valid description"
 
 
 def _sentence(task: str, what: str, said: str) -> str:

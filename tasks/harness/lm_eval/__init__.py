@@ -1,1 +1,1 @@
-"""Tasks of lm-eval, read as lm-eval 0.4.13 reads them; lm-eval itself is not imported."""
+"""Tasks of lm-eval, read as by lm-eval 0.4.13; lm-eval itself is not imported."""

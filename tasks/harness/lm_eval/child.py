@@ -1,4 +1,4 @@
-"""The process in which a task's functions run: the first message names the task, the others are its rows."""
+"""Process in which a task's functions run; it receives the task and sends its rows."""
 
 import importlib
 import sys
@@ -21,7 +21,7 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 def importing(allowed: Iterable[str]) -> Resolve:
-    """A function that imports allowed functions and refuses all others."""
+    """Create a function that imports allowed functions and refuses all others."""
     known = frozenset(allowed)
 
     def resolve(function: Function) -> Callable[..., object]:
@@ -53,16 +53,16 @@ def _module(file: str) -> ModuleType:
 
 
 AT_ONCE = 256
-"""Number of rows per message."""
+"""Maximum number of rows per message."""
 
 
 def main(parent: ParentLink) -> None:
-    """Send all rows, then an empty list; or the reason why there are none."""
+    """Send all rows, then an empty list; or the reason why the rows cannot be read."""
     message = parent.receive()
     spec = LmEvalSpec.model_validate(message["task"])
-    import datasets  # of an extra, which the functions need as well
+    import datasets  # from an extra, which the functions need as well
 
-    datasets.disable_caching()  # what functions made of documents before may have been drawn otherwise
+    datasets.disable_caching()  # cached results of functions may have been drawn with other seeds
     set_seeds(each.rpartition(":")[0] for each in spec.functions)
     try:
         for rows in _groups(rows_with(spec, importing(spec.functions), asks_hub=message["asks_hub"])):
@@ -70,7 +70,7 @@ def main(parent: ParentLink) -> None:
         parent.send({"rows": []})
     except SpecError as error:
         parent.send({"failed": error.message})
-    except Exception as error:  # of the task's own code, whatever it is
+    except Exception as error:  # the task's own code can raise anything
         parent.send({"failed": f"the functions of the task {spec.task} raised {in_words(error)}"})
 
 

@@ -1,4 +1,4 @@
-"""The definition of a task in its file; features that Winnow does not support raise an error."""
+"""Definition of a task from its file; refuses features that Winnow does not support."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.harness.lm_eval.files import KEY, Function, TaskFile, read_task
 
 _OF_THE_HUB = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)/[^@]+")
-"""The URL of a file of a hub's dataset."""
+"""URL of a file in a dataset of the hub."""
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling")
 
@@ -40,7 +40,7 @@ WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fewshot:
-    """The form of solved examples, if it differs from that of the question."""
+    """Form of solved examples, which may differ from that of the question."""
 
     split: str | None
     process_docs: Function | None
@@ -56,16 +56,16 @@ class Fewshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A task's documents and prompts, without its scoring."""
+    """Documents and prompts of a task, without its scoring."""
 
     name: str
     file: Path
     read: tuple[Path, ...]
-    """Its file and the included ones."""
+    """The task's file and the included files."""
     config: JsonView
     output_type: str
     source: HubSource
-    """`path` is a name on the hub, a folder, or one of `FORMATS`."""
+    """Source of the documents; `path` is a name on the hub, a folder, or one of `FORMATS`."""
     fewshot: Fewshot
     num_fewshot: int | None
     description: object
@@ -74,7 +74,7 @@ class Definition:
 
     @property
     def eval_split(self) -> str:
-        """The split that is evaluated."""
+        """Name of the split that is evaluated."""
         found = self.config.get("test_split") or self.config.get("validation_split")
         if found is None:
             self.refuse("names neither a test_split nor a validation_split")
@@ -82,7 +82,7 @@ class Definition:
 
     @property
     def functions(self) -> list[str]:
-        """The Python functions that make prompts, each once."""
+        """Python functions that create prompts, each once, as FILE:NAME."""
         keys = (
             *("custom_dataset", "process_docs", "doc_to_text", "doc_to_target", "doc_to_choice"),
             *("description", "gen_prefix"),
@@ -95,13 +95,13 @@ class Definition:
 
     @property
     def has_metric_functions(self) -> bool:
-        """Whether a metric is a function of the task, which reads the target as it is."""
+        """Whether a metric is a function of the task, which receives the target unchanged."""
         listed = self.config.get("metric_list") or ()
         return any(isinstance(each.get("metric"), Function) for each in listed)
 
     @property
     def local_data(self) -> list[str]:
-        """Local files, patterns and folders with its documents, including relative ones.
+        """Local files, patterns and folders with the task's documents, including relative ones.
 
         A `dataset_path` counts as well; it is a local folder or a name on the hub.
         """
@@ -113,12 +113,12 @@ class Definition:
         return [*folders, *(os.path.join(*folders[-1:], each) for each in files)]
 
     def refuse(self, feature: str, remedy: str = "choose another task") -> NoReturn:
-        """Raise a `SpecError` for an unsupported feature, with the remedy."""
+        """Raise `SpecError` for an unsupported feature, with what to do."""
         raise SpecError(f"the task {self.name} {feature}; {remedy}", KEY)
 
 
 def load_definition(task: str, include_path: str | None) -> Definition:
-    """The definition of a task; see `read_task`.
+    """Read and check the definition of a task; see `read_task`.
 
     Raises:
         SpecError: If the task does not exist, or needs a feature that Winnow does not support.
@@ -150,7 +150,7 @@ def _refusals(file: TaskFile) -> Iterator[str]:
         if key in _REFUSED and config[key]:
             yield _REFUSED[key]
         elif key not in READ | WITHOUT_EFFECT | set(_REFUSED):
-            yield f"has the key {key!r}, which lm-eval 0.4.13 does not know"
+            yield f"has the key {key!r}, which lm-eval 0.4.13 does not have"
     output_type = config.get("output_type", "generate_until")
     if output_type not in OUTPUT_TYPES:
         yield f"has the output_type {output_type!r}"
@@ -181,13 +181,13 @@ def _fewshot(config: JsonView, delimiter: str, between: str) -> Fewshot:
 
 
 def _source(file: TaskFile) -> HubSource:
-    """The source of the documents; files are local."""
+    """Source of the documents; remote files are refused, except those of one hub dataset."""
     config = file.config
     path, kwargs = config.get("dataset_path"), dict(config.get("dataset_kwargs") or {})
-    kwargs.pop("trust_remote_code", None)  # as in lm-eval: no such code is ever run
+    kwargs.pop("trust_remote_code", None)  # as in lm-eval, such code never runs
     name = config["task"]
     if isinstance(config.get("custom_dataset"), Function):
-        return HubSource(path=FORMATS[0])  # of no files: the function makes the documents
+        return HubSource(path=FORMATS[0])  # without files, because the function creates the documents
     if not isinstance(path, str):
         raise SpecError(f"the task {name} names no dataset_path; choose another task", KEY)
     if others := sorted(kwargs.keys() - {"data_files", "data_dir", "revision", "verification_mode"}):
@@ -197,7 +197,7 @@ def _source(file: TaskFile) -> HubSource:
         path, files = found
     if remote := [each for each in _texts(files) if urlsplit(each).scheme or "::" in each]:
         raise SpecError(
-            f"the task {name} takes its data from {remote[0]}; download it and name the file", KEY
+            f"the task {name} reads its data from {remote[0]}; download it and name the local file", KEY
         )
     return HubSource(
         path=path,
@@ -209,7 +209,7 @@ def _source(file: TaskFile) -> HubSource:
 
 
 def _of_one_dataset(files: object) -> tuple[str, object] | None:
-    """The hub's dataset and its files named by URLs; None unless all URLs belong to one such dataset."""
+    """Hub dataset and files that URLs name; None unless all URLs belong to one such dataset."""
     named = [_OF_THE_HUB.fullmatch(each) for each in _texts(files)]
     datasets = {each[1] if each else None for each in named}
     if len(datasets) != 1 or (dataset := datasets.pop()) is None:

@@ -28,7 +28,7 @@ class Function(NamedTuple):
     """A Python function that a task's file names with `!function`."""
 
     file: str
-    """Name of the function's file, or of its module if no such file is next to the task's."""
+    """Path of the function's file, or name of its module if no such file is next to the task's."""
     name: str
 
     def __str__(self) -> str:
@@ -37,29 +37,29 @@ class Function(NamedTuple):
 
 @contextmanager
 def as_lm_eval_has_it(task: str, path: str) -> Iterator[None]:
-    """Turn errors about files or documents that lm-eval's own tasks would not cause into one sentence."""
+    """Turn errors about invalid files or documents of a task into one sentence."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise SpecError(f"the task {task} is not as lm-eval has tasks: {in_words(error)}", path) from error
+        raise SpecError(f"the task {task} is not a valid task of lm-eval: {in_words(error)}", path) from error
 
 
 class TaskFile(NamedTuple):
-    """The content of a task's file and of the included files."""
+    """Content of a task's file, merged with the included files."""
 
     path: Path
     config: JsonObject
-    """A `Function` replaces each `!function`."""
+    """Merged keys; each `!function` is a `Function`."""
     read: tuple[Path, ...]
-    """The task's file and the included ones."""
+    """The task's file and the included files."""
 
 
 def read_task(task: str, include_path: str | None) -> TaskFile:
-    """The file of a task.
+    """Find and read the file of a task.
 
     Args:
         task: A name; or the path of a YAML file, or of a folder with one task.
-        include_path: A folder searched for names before the installed lm-eval.
+        include_path: A folder that is searched for names before the installed lm-eval.
 
     Raises:
         SpecError: If the task does not exist, or lm-eval would not accept its file.
@@ -86,7 +86,7 @@ def _path(task: str) -> Path:
         raise SpecError(f"there is no file or folder {task} (working directory {Path.cwd()})", KEY)
     found = {name: file for name, file in _tasks(path)}
     if len(found) != 1:
-        raise SpecError(f"the folder {task} holds {len(found)} tasks; name the file of one{_of(found)}", KEY)
+        raise SpecError(f"the folder {task} has {len(found)} tasks; name the file of one{_of(found)}", KEY)
     return next(iter(found.values()))
 
 
@@ -116,15 +116,15 @@ def is_of_lm_eval(path: Path) -> bool:
 
 
 def _installed() -> Path | None:
-    """The tasks of the installed lm-eval; the package is not imported."""
+    """Folder of the installed lm-eval's tasks; None if missing. The package is not imported."""
     found = find_spec("lm_eval")
     places = [] if found is None else list(found.submodule_search_locations or ())
     return next((Path(place) / "tasks" for place in places if (Path(place) / "tasks").is_dir()), None)
 
 
-@lru_cache(maxsize=64)  # lm-eval has 14,000 files, and a task is looked for more than once
+@lru_cache(maxsize=64)  # lm-eval has 14,000 files, and a task is searched for more than once
 def _found(folder: str, task: str) -> Path | None:
-    """The file of a task in a folder; files with the task's name are searched first."""
+    """File of a task in a folder; files with the task's name are searched first."""
     for stem in (task, "*"):
         for name, path in _tasks(Path(folder), stem):
             if name == task:
@@ -160,14 +160,14 @@ def _text(path: Path) -> str:
 
 
 def _read(path: Path, within: tuple[Path, ...], read: list[Path]) -> JsonObject:
-    """A file's keys merged over those of included files; each file is added to `read`."""
+    """Keys of a file, merged over those of included files; each file is added to `read`."""
     if path in within:
         raise SpecError(f"{path} includes itself", KEY)
     read.append(path)
     try:
         config = yaml.load(_text(path), Loader=_loader(path.parent))
     except (yaml.YAMLError, RecursionError) as error:
-        raise SpecError(f"{path} is not YAML as tasks have it: {error}", KEY) from error
+        raise SpecError(f"{path} is not valid YAML: {error}", KEY) from error
     if not isinstance(config, dict):
         raise SpecError(f"{path} is not a mapping of keys to values", KEY)
     included = config.pop("include", None) or []
@@ -179,7 +179,7 @@ def _read(path: Path, within: tuple[Path, ...], read: list[Path]) -> JsonObject:
 
 def _loader(folder: Path) -> type[yaml.SafeLoader]:
     class Loader(yaml.SafeLoader):
-        """Reads `!function` as a name."""
+        """YAML loader that reads `!function` as a `Function`."""
 
     def function(loader: yaml.SafeLoader, node: yaml.Node) -> Function:
         module, _, name = str(node.value).rpartition(".")

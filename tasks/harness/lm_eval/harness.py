@@ -1,4 +1,7 @@
-"""lm-eval as a harness: the parts of a campaign, judge and settings included, that come from its tasks."""
+"""lm-eval as a harness: the parts of a campaign that come from its tasks.
+
+They include the judge and the sampling settings.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +30,7 @@ METRICS: Mapping[str, Mapping[str, JsonView]] = {
         name: {"type": name} for name in ("word_perplexity", "byte_perplexity", "bits_per_byte")
     },
 }
-"""lm-eval's metrics that score each example, by output type, with the judge that gives the same number."""
+"""Judge that gives the same number as a metric of lm-eval for each example, by output type and metric."""
 
 OPTIONS = ("ignore_case", "ignore_punctuation", "ignore_numbers", "regexes_to_ignore")
 """Options of exact_match."""
@@ -35,7 +38,7 @@ OPTIONS = ("ignore_case", "ignore_punctuation", "ignore_numbers", "regexes_to_ig
 WITHOUT_EFFECT = ("metric", "aggregation", "higher_is_better", "hf_evaluate")
 
 MEANS = ("mean", "nanmean")
-"""Aggregations that are a mean of the documents' numbers; a NaN is an unscored comparison here."""
+"""Aggregations that are a mean of the documents' numbers; here, NaN is an unscored comparison."""
 
 OF_THE_CORPUS = {
     **{
@@ -45,21 +48,21 @@ OF_THE_CORPUS = {
     **dict.fromkeys(("byte_perplexity", "word_perplexity"), "weighted_perplexity"),
     "bypass": "bypass",
 }
-"""The aggregations that lm-eval 0.4.13 takes for metrics without one, if not the mean."""
+"""Default aggregations of lm-eval 0.4.13, by metric, if they are not the mean."""
 
 TAKE_FIRST = [{"function": "take_first"}]
-"""lm-eval's filters of a task that has none."""
+"""Filters that lm-eval uses for a task without filters."""
 
 FILTERS = ("lowercase", "map", "regex", "remove_whitespace", "uppercase")
 
 _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
-"""lm-eval's names for the number of tokens; the first one that is set counts."""
+"""lm-eval's names for the maximum number of tokens; the first that is set counts."""
 
-REMEDY = "write a judge of your own beside the task"
+REMEDY = "write your own judge next to the task"
 
 IN_THE_SANDBOX = (
-    "write beside it judge: {type: code, allow_code: true, tests: '{{ target }}', prefix: '{{ input }}'}, "
-    "without the prefix where models write whole programs, which runs them in Winnow's sandbox "
+    "add next to task: judge: {type: code, allow_code: true, tests: '{{ target }}', prefix: '{{ input }}'}, "
+    "without prefix if models write whole programs; this runs them in Winnow's sandbox "
     "(docs/how-to/score-code.md)"
 )
 
@@ -68,24 +71,25 @@ class _Metric(NamedTuple):
     name: str
     options: JsonView
     function: Function | None
-    """The metric's own function."""
+    """Function of the task that computes the metric; None for a metric of lm-eval."""
     is_mean: bool
-    """Whether lm-eval's number is the mean of those of all documents."""
+    """Whether lm-eval's number is the mean of the numbers of all documents."""
     less_is_better: bool
     said: str
-    """The metric in a message."""
+    """Description of the metric in messages."""
 
 
 def _judge_of(
     task: Definition, metric: str | None, filter_name: str | None, bounds: Sequence[float] | None
 ) -> JsonObject:
-    """The judge in a campaign's file that scores like the task.
+    """Judge for a campaign's file that scores like the task.
 
     Args:
         task: The task.
-        metric: Name of one of its metrics; None is the first that scores each example.
-        filter_name: Name of one of its filter pipelines; None is the first.
-        bounds: The numbers of a metric of the task's own that score 0 and 1; None is 0 to 1.
+        metric: Name of one of the task's metrics; None selects the first that scores each example.
+        filter_name: Name of one of the task's filter pipelines; None selects the first.
+        bounds: Numbers that score 0 and 1, for a metric of the task's own functions; None means [0, 1], or
+            [1, 0] if lower is better.
 
     Raises:
         SpecError: If Winnow does not support the task's scoring.
@@ -102,11 +106,11 @@ def _judge_of(
     *first, last = steps or [{"function": "take_first"}]
     is_plain = last["function"] == "take_first" and all(each["function"] in FILTERS for each in first)
     if task.config.get("repeats", 1) != 1 and not is_plain:
-        task.refuse(f"asks {task.config['repeats']} times, and scores all answers at once (repeats)", REMEDY)
+        task.refuse(f"requests {task.config['repeats']} answers and scores them together (repeats)", REMEDY)
     if not is_own and (is_plain or task.output_type != "generate_until"):
         judge = dict(METRICS[task.output_type][wanted.name])
         if task.output_type != "generate_until":
-            return judge  # lm-eval takes no notice of options here either
+            return judge  # lm-eval ignores options here, too
         return {**judge, **({"filters": first} if first else {}), **wanted.options}
     own = {"process_results": by_results, "function": wanted.function if by_results is None else None}
     given = bounds or ([1.0, 0.0] if wanted.less_is_better else None)
@@ -130,7 +134,7 @@ def _wanted(task: Definition, metric: str | None) -> _Metric:
         if _scores_each(task, each):
             return each
     names = ", ".join(each.said for each in named)
-    task.refuse(f"is scored by {names}, which gives no score of each example here", REMEDY)
+    task.refuse(f"is scored by {names}, which Winnow cannot compute for each example", REMEDY)
 
 
 def _scores_each(task: Definition, metric: _Metric) -> bool:
@@ -166,7 +170,7 @@ def _metrics(task: Definition) -> Iterator[_Metric]:
 
 
 def _pipeline(task: Definition, name: str | None) -> Iterator[JsonObject]:
-    """The steps of a filter pipeline; a function is FILE.py:NAME."""
+    """Steps of a filter pipeline; a function is written as FILE.py:NAME."""
     listed = task.config.get("filter_list")
     if not listed:
         if name is not None:
@@ -180,17 +184,17 @@ def _pipeline(task: Definition, name: str | None) -> Iterator[JsonObject]:
 
 
 def _from_here(function: Function) -> str:
-    """FILE.py:NAME, as a user in the working folder names it, so that a campaign can move with its folder."""
+    """FILE.py:NAME relative to the working folder, so that a campaign can move with its folder."""
     file = Path(function.file)
     here = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
     return f"{here}:{function.name}"
 
 
 def _generation_of(task: Definition) -> JsonObject:
-    """The task's generation settings, in the form of `generate_config`.
+    """Generation settings of the task, as keys of `generate_config`.
 
     Raises:
-        SpecError: If Winnow does not support one of them.
+        SpecError: If Winnow does not support one of the settings.
     """
     given = task.config.get("generation_kwargs")
     settings: JsonObject = dict(given or {"max_gen_toks": 256, "do_sample": False, "temperature": 0.0})
@@ -211,10 +215,10 @@ def _generation_of(task: Definition) -> JsonObject:
 
 
 class LmEval:
-    """See `tasks.data.harnesses.Harness`."""
+    """Harness for tasks of lm-eval; see `tasks.data.harnesses.Harness`."""
 
     def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> None:
-        """See `Harness`: only the rows require running a task."""
+        """See `Harness`; reads nothing, because only the rows require running a task."""
 
     def rows(self, dataset: DatasetSpec, read: object, *, is_allowed: bool) -> Iterable[PlacedRow]:
         """See `Harness`."""
@@ -239,11 +243,11 @@ class LmEval:
             yield act_of_function(folder / file, name), (KEY,)
 
     def files(self, dataset: DatasetSpec) -> Iterator[tuple[str, str]]:
-        """See `Harness`: a task's own files and the data that they name, without the installed lm-eval's."""
+        """See `Harness`; a task's own files and their data, without files of the installed lm-eval."""
         task = _named(dataset)
         try:
             definition = load_definition(task.task, task.include_path)
-        except SpecError:  # reading the campaign's examples says so
+        except SpecError:  # reported when the campaign's examples are read
             yield KEY, task.task
             return
         own = (str(each) for each in definition.read if not is_of_lm_eval(each))
@@ -251,7 +255,7 @@ class LmEval:
 
 
 def _named(dataset: DatasetSpec) -> LmEvalSpec:
-    assert dataset.lm_eval is not None  # `harness_of` has looked
+    assert dataset.lm_eval is not None  # `harness_of` has checked it
     return dataset.lm_eval
 
 
@@ -263,10 +267,10 @@ OUTPUT_TYPES = {
 
 
 def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
-    """Replace the task in a campaign's file by the values that it means.
+    """Replace the task in a campaign's file by the values that it stands for.
 
     Raises:
-        SpecError: If the task needs what Winnow does not support.
+        SpecError: If the task needs a feature that Winnow does not support.
     """
     assert task.lm_eval is not None
     with as_lm_eval_has_it(task.lm_eval, KEY):
@@ -278,7 +282,7 @@ def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
 
 
 def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec) -> JsonObject:
-    """All values except the judge."""
+    """Values that a task stands for, except the judge."""
     models = values.get("models") if isinstance(values.get("models"), list) else []
     chats = [bool(each.get("chat")) for each in models or [] if isinstance(each, dict)]
     shown = _Shown(definition, task, chats)
@@ -293,12 +297,12 @@ def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec)
 
 
 class _Shown:
-    """The form in which models of a campaign receive a task.
+    """Form in which models of a campaign receive a task.
 
     Args:
         definition: The task.
-        task: The file's key `task`.
-        chats: Whether each model chats.
+        task: The value of the file's key `task`.
+        chats: Whether each model is a chat model.
     """
 
     def __init__(self, definition: Definition, task: TaskSpec, chats: list[bool]) -> None:
@@ -310,15 +314,17 @@ class _Shown:
         has_roles = bool(definition.description) or bool(definition.config.get("gen_prefix")) or multiturn
         is_weighed = definition.output_type == "loglikelihood_rolling"
         if task.fewshot_as_multiturn and True not in chats:
-            raise SpecError("is only for chat models; remove it", "task.fewshot_as_multiturn")
+            raise SpecError("needs a chat model; remove fewshot_as_multiturn", "task.fewshot_as_multiturn")
         if has_roles and self._are_mixed and not is_weighed:
-            definition.refuse("is shown otherwise to chat models", "ask those in another campaign")
+            definition.refuse(
+                "has another prompt for chat models", "put chat models into a separate campaign"
+            )
         self._is_chat = has_roles and True in chats and not is_weighed
         self._multiturn = multiturn
         self._all_chat = bool(chats) and all(chats)
 
     def dataset(self) -> JsonObject:
-        """The part of the campaign's key `dataset` that replaces a task."""
+        """Part of the campaign's key `dataset` that replaces the task."""
         definition, path = self._definition, self._definition.source.path
         is_local = path in FORMATS or Path(path).is_dir()
         lm_eval = {
@@ -336,7 +342,7 @@ class _Shown:
         return {"lm_eval": lm_eval, "fields": fields}
 
     def prompt(self) -> JsonObject:
-        """The part of the only entry of the campaign's key `prompts`."""
+        """Content of the only entry of the campaign's key `prompts`."""
         if self._definition.output_type == "loglikelihood_rolling":
             return {"template": "{{ input }}"}
         if not self._is_chat:
@@ -349,17 +355,17 @@ class _Shown:
         """The campaign's keys `choices` and `target_delimiter`."""
         definition = self._definition
         if definition.output_type == "loglikelihood":
-            return {"target_delimiter": ""}  # lm-eval puts none before what it weighs alone
+            return {"target_delimiter": ""}  # lm-eval puts no delimiter before a single continuation
         if definition.output_type != "multiple_choice":
             return {}
         if self._is_chat and definition.config.get("gen_prefix"):
-            definition.refuse("begins the answers of chats (gen_prefix)", "ask models that do not chat")
+            definition.refuse("begins the answers of chats (gen_prefix)", "use models without chat: true")
         found: JsonObject = {"choices": {"field": "choices"}}
         if definition.target_delimiter == " ":
-            return found  # Winnow's default is the same, also where a chat template ends the prompt
+            return found  # Winnow's default is the same, also if a chat template ends the prompt
         if self._are_mixed:
             definition.refuse(
-                f"has the target_delimiter {definition.target_delimiter!r}, which chats go without",
-                "ask chat models in a campaign of their own",
+                f"has the target_delimiter {definition.target_delimiter!r}, which chats do not use",
+                "put chat models into a separate campaign",
             )
         return {**found, "target_delimiter": "" if self._all_chat else definition.target_delimiter}

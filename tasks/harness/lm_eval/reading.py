@@ -1,4 +1,4 @@
-"""The rows of a task; its functions run in a separate process."""
+"""Rows of a task; its functions run in a separate process."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,14 @@ SECONDS = 600.0
 
 
 def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
-    """The rows of a task; see `Documents`.
+    """Rows of a task, each with its place; see `Documents`.
 
     Args:
         spec: The part of a campaign's file that names the task and the form of its prompts.
-        is_allowed: Whether a user has approved requests to the hub and running the task's functions.
+        is_allowed: Whether a user has permitted requests to the hub and running the task's functions.
 
     Raises:
-        NotAllowed: If a command that did not ask for permission runs its functions.
+        NotAllowed: If the task's functions would run without permission.
         SpecError: If the task does not exist, its dataset cannot be loaded, or a document is invalid.
     """
     with as_lm_eval_has_it(spec.task, KEY):
@@ -45,14 +45,14 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
         yield from _rows_of_child(spec)
     else:
         raise DatasetError(
-            f"the examples of the task {spec.task} are made by {', '.join(definition.functions)}, which "
+            f"the examples of the task {spec.task} are created by {', '.join(definition.functions)}, which "
             "needs your permission to run: winnow validate SPEC --trust",
             KEY,
         )
 
 
 def rows_with(spec: LmEvalSpec, resolve: Resolve, *, asks_hub: bool) -> Iterator[PlacedRow]:
-    """The rows of a task in this process; `resolve` imports its functions."""
+    """Rows of a task, computed in this process; `resolve` imports the task's functions."""
     with as_lm_eval_has_it(spec.task, KEY):
         definition = load_definition(spec.task, spec.include_path)
         made_by = definition.config.get("custom_dataset")
@@ -74,13 +74,13 @@ def rows_with(spec: LmEvalSpec, resolve: Resolve, *, asks_hub: bool) -> Iterator
 
 
 def shots(definition: Definition, asked: int | None) -> int:
-    """The number of solved examples in a prompt.
+    """Number of solved examples in a prompt.
 
     Raises:
-        SpecError: If the task allows none, and some are requested.
+        SpecError: If solved examples are requested for a task that allows none.
     """
     if definition.num_fewshot == 0 and asked:
-        definition.refuse("is asked without solved examples (num_fewshot: 0)", "remove num_fewshot")
+        definition.refuse("allows no solved examples (num_fewshot: 0)", "remove num_fewshot")
     return (definition.num_fewshot or 0) if asked is None else asked
 
 
@@ -89,7 +89,7 @@ def _none(function: Function) -> NoReturn:
 
 
 def _rows_of_child(spec: LmEvalSpec) -> Iterator[PlacedRow]:
-    """The rows on which two processes agree."""
+    """Rows from two processes, which must agree."""
     with ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="winnow-task-"))
         children = [_child(spec, Path(folder) / str(number), ends) for number in range(2)]
@@ -103,7 +103,7 @@ def _rows_of_child(spec: LmEvalSpec) -> Iterator[PlacedRow]:
 
 
 def _child(spec: LmEvalSpec, folder: Path, ends: ExitStack) -> WorkerProcess:
-    """A process that makes the rows; temporary files of the task's functions are removed with the folder."""
+    """Start a process that sends the rows; its functions' temporary files are in the folder."""
     folder.mkdir()
     child = WorkerProcess(CHILD, log=folder / "task.log", environment={}, forced={"TMPDIR": str(folder)})
     ends.callback(child.kill)
@@ -115,9 +115,9 @@ def _unlike(rows: Sequence[PlacedRow], again: Sequence[PlacedRow], task: str) ->
     pairs = zip_longest(rows, again)
     places = [(one or other or ("",))[0] for one, other in pairs if one != other]
     return DatasetError(
-        f"the functions of the task {task} give other examples each time they are called, first at "
-        f"{places[0]}, so that no run could continue with them: let them draw by random, numpy or torch, "
-        "which are seeded as by lm-eval, and by no clock, hash() or order of a set",
+        f"the functions of the task {task} return different examples in each call, first at "
+        f"{places[0]}, so a campaign could not resume; let them draw only from random, numpy or torch, "
+        "which Winnow seeds like lm-eval, not from a clock, hash() or the order of a set",
         KEY,
     )
 

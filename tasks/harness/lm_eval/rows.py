@@ -1,4 +1,4 @@
-"""Conversion of a task's documents to rows: lm-eval 0.4.13's prompt for each, and its targets."""
+"""Conversion of a task's documents to rows, with lm-eval 0.4.13's prompts and targets."""
 
 import ast
 import random
@@ -29,7 +29,7 @@ from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message, and what follows it in a text."""
+    """One message, and the text that follows it if messages are joined."""
 
     role: str
     content: str
@@ -37,12 +37,12 @@ class Message:
 
     @property
     def text(self) -> str:
-        """As part of a text."""
+        """The message as part of a text."""
         return self.content + self.delimiter
 
     @property
     def turn(self) -> dict[str, str]:
-        """As part of a chat."""
+        """The message as part of a chat."""
         return {"role": self.role, "content": self.content}
 
 
@@ -54,14 +54,14 @@ def _turns_of(
     target_delimiter: str,
     delimiter: str,
 ) -> list[Message]:
-    """A question, and its answer or the beginning of one.
+    """Messages for a question, with its answer or the beginning of an answer.
 
     Args:
         question: The question.
-        answer: The answer of a solved example; None or empty if there is none.
-        prefix: The text that the answer begins with.
-        target_delimiter: Between question and answer in a text.
-        delimiter: After the answer in a text.
+        answer: Answer of a solved example; None or empty without an answer.
+        prefix: Text with which the answer begins.
+        target_delimiter: Text between question and answer, if messages are joined.
+        delimiter: Text after the answer, if messages are joined.
     """
     between = target_delimiter if answer and not prefix else ""
     if prefix and _needs_delimiter(question, prefix):
@@ -73,14 +73,14 @@ def _turns_of(
 
 
 def _as_text(messages: Sequence[Message]) -> str:
-    """All messages as one text."""
+    """All messages joined to one text."""
     return "".join(each.text for each in messages)
 
 
 def _as_turns(messages: Sequence[Message], *, multiturn: bool) -> list[dict[str, str]]:
-    """The messages of a chat; unless multiturn, solved examples are part of the single user message.
+    """Messages of a chat; unless multiturn, solved examples are in the single user message.
 
-    The beginning of an answer is omitted: it is stored separately, see `Documents`.
+    The beginning of an answer is omitted, because it is stored separately; see `Documents`.
     """
     if multiturn:
         return [each.turn for each in messages]
@@ -136,22 +136,22 @@ Chat = Literal["single-turn", "multiturn"]
 Document = JsonView
 
 Resolve = Callable[[Function], Callable[..., Any]]
-"""Imports a function of a task."""
+"""Imports a function of a task, or refuses it."""
 
 
 class Documents:
-    """A task's documents, as rows of a dataset.
+    """Documents of a task, as rows of a dataset.
 
     A row has the keys `id` (its number), `input` (only the question), `target`, `doc` (the document itself),
     `context` (the whole prompt as a text) or, for chats, `messages` and `prefix`, and `choices`.
 
     Args:
         definition: The task.
-        splits: Its dataset.
-        resolve: Imports a function of the task, if that is allowed.
+        splits: The task's dataset.
+        resolve: Imports a function of the task, if this is allowed.
         num_fewshot: Number of solved examples before each question.
-        seed: Seed for drawing them.
-        chat: The form of a chat; None for text.
+        seed: Seed for drawing solved examples.
+        chat: Form of a chat; None for a text.
     """
 
     def __init__(
@@ -180,10 +180,10 @@ class Documents:
         self._has_several_targets = isinstance(self._target(first), list)
 
     def _read(self) -> tuple[Sequence[Document], Sequence[Document]]:
-        """The documents to evaluate, and those from which solved examples are drawn.
+        """Documents to evaluate, and documents from which solved examples are drawn.
 
-        Functions that draw at random are called in lm-eval's order: for the solved examples, even if none are
-        shown, and then twice for the documents, of which the second ones are evaluated.
+        Functions that draw at random are called in lm-eval's order: first for the solved examples, even if
+        none are shown, then twice for the documents. The second result is evaluated.
         """
         split, process = self._task.eval_split, self._task.config.get("process_docs")
         before = seeds.state()
@@ -231,7 +231,7 @@ class Documents:
         return {**row, "prefix": prefix} if prefix else row
 
     def _before(self, document: Document) -> list[Message]:
-        """The description and the solved examples."""
+        """Messages before the question: the description and the solved examples."""
         described = self._named_or_rendered(self._task.description, document)
         messages = [Message("system", described)] if described else []
         for solved in self._drawn(document):
@@ -256,14 +256,14 @@ class Documents:
         )
 
     def _drawn(self, document: Document) -> Sequence[Document]:
-        """The solved examples for a document, never the document itself if both are in one split."""
+        """Solved examples for a document, never the document itself if both are in one split."""
         if self._n == 0:
             return []
         shares = self._task.fewshot.split == self._task.config.get("test_split")
         others = [each for each in self._pool if each != document] if shares else self._pool
         if len(others) < self._n or len(self._pool) < self._n + shares:
             self._refuse(
-                f"has {len(others)} solved examples to show, and {self._n} are asked for",
+                f"has {len(others)} solved examples, but {self._n} are requested",
                 f"{KEY}.num_fewshot",
             )
         if self._task.fewshot.sampler == "first_n":
@@ -273,7 +273,7 @@ class Documents:
         return left[: self._n] if len(left) >= self._n else self._chance.sample(others, self._n)
 
     def _solved(self) -> Sequence[Document]:
-        """The documents from which solved examples are drawn."""
+        """Documents from which solved examples are drawn."""
         fewshot, config = self._task.fewshot, self._task.config
         if fewshot.split is not None:
             return self._split(fewshot.split, fewshot.process_docs)
@@ -292,13 +292,13 @@ class Documents:
         if process is None:
             return found
         if not isinstance(process, Function):
-            self._refuse("has a process_docs that is no !function")
+            self._refuse("has a process_docs that is not a !function")
         before = seeds.state()
         processed: Sequence[Document] = self._resolve(process)(found)
         return self._as_made_first(processed, before)
 
     def _as_made_first(self, processed: Sequence[Document], before: seeds.State) -> Sequence[Document]:
-        """The documents first made by the same steps: the library `datasets` caches them.
+        """Documents that the same steps created first, because the library `datasets` caches them.
 
         lm-eval gets them from the library's cache, so nothing is drawn for them again.
         """
@@ -338,7 +338,7 @@ class Documents:
         if isinstance(found, dict):
             found = list(found.values())
         if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
-            self._refuse("has choices that are no list of texts (doc_to_choice)")
+            self._refuse("has choices that are not a list of texts (doc_to_choice)")
         return found
 
     @property
@@ -346,13 +346,13 @@ class Documents:
         return self._task.config.get("doc_to_choice") is not None
 
     def _rendered(self, template: object, document: Document) -> str | None:
-        """The rendered template; None for anything else, such as the name of a field."""
+        """The rendered template; None for any other value, such as the name of a field."""
         if not isinstance(template, str) or template in self._features:
             return None
         return apply_template(template, document, f"task {self._task.name}")
 
     def _found(self, template: object, document: Document) -> object:
-        """A field by its name, or the result of a function; anything else unchanged."""
+        """Value of the field that a template names, or a function's result; other values unchanged."""
         if isinstance(template, Function):
             return _plain(self._resolve(template)(document))
         return document[template] if isinstance(template, str) else template
@@ -368,7 +368,7 @@ class Documents:
         return apply_template(name, document, f"task {self._task.name}")
 
     def _gold(self, document: Document, choices: list[str] | None, place: str) -> object:
-        """The accepted answers as targets of a row: positions of choices, or texts."""
+        """Accepted answers as targets of a row: positions of choices, or texts."""
         gold = self._target(document)
         if self._task.config.get("process_results") is not None:
             return _readable(gold)  # the task's function reads the document
@@ -390,7 +390,7 @@ class Documents:
 
     def _text_of(self, value: object, place: str, what: str) -> str:
         if not isinstance(value, str):
-            raise DatasetError(f"{place}: {what} gives {value!r} and no text; choose another task", KEY)
+            raise DatasetError(f"{place}: {what} must give a text, got {value!r}; choose another task", KEY)
         return value
 
     def _refuse(self, why: str, key: str = KEY) -> NoReturn:
@@ -398,20 +398,20 @@ class Documents:
 
 
 def _plain(value: object) -> object:
-    """A function's value, with numpy's numbers converted to Python's."""
+    """Result of a function, with numpy's numbers converted to Python's."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _position(gold: object, choices: list[str]) -> object:
     if isinstance(gold, bool):
         return int(gold)
-    if isinstance(gold, str):  # as in lm-eval, a text that is no choice is no position either
+    if isinstance(gold, str):  # as in lm-eval, a text that is not a choice has no position
         return choices.index(gold) if gold in choices else -100
     return gold
 
 
 def _readable(gold: object) -> object:
-    """The value if it is a text, a number or a list of these, which can be targets; None otherwise."""
+    """The value if it is a text, a number or a list of these, which can be targets; else None."""
     accepted = gold if isinstance(gold, list) else [gold]
     return gold if all(isinstance(each, str | int | float) for each in accepted) else None
 
@@ -424,7 +424,7 @@ def _literal(text: str) -> object:
 
 
 def _kept(document: Document) -> Row:
-    """The JSON part of a document."""
+    """JSON part of a document."""
     kept: Row = {}
     for name, value in document.items():
         try:

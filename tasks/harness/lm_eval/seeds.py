@@ -16,9 +16,9 @@ State = tuple[Any, Any, bytes | None]
 
 
 def set_seeds(files: Iterable[str]) -> None:
-    """Set the seeds of all generators that functions in these files may draw from.
+    """Set the seeds of all generators from which functions in these files may draw.
 
-    torch is loaded only if one of the files mentions it, which saves a second otherwise.
+    torch is loaded only if one of the files mentions it, which otherwise saves a second.
     """
     for file in files:
         if file.endswith(".py") and b"torch" in Path(file).read_bytes():
