@@ -316,7 +316,7 @@ class Scale:
     unit: str
     """The unit of measured values, with their range if it is limited."""
     formula: str
-    """The map as shown to users."""
+    """Formula of `convert`, as shown to users."""
     convert: Callable[[float], float] = float
     """The map from a measured value to a score; results outside [0, 1] are clipped."""
 

@@ -29,7 +29,7 @@ class Settings(AgentSettings):
 
 
 class Caller:
-    """Return the recorded output: a field of the example."""
+    """Caller that returns the recorded output: a field of the example."""
 
     def __init__(self, name: str, settings: Settings, log_folder: Path) -> None:
         self._field = settings.output

@@ -50,7 +50,7 @@ _SCORING: ContextVar[Scoring | None] = ContextVar("scoring", default=None)
 
 @contextmanager
 def scoring_by(scoring: Scoring) -> Generator[None, None, None]:
-    """Let models of this provider be scored by a function, in this context, until the block ends."""
+    """Answer requests to this provider's models with a function's scores, until the block ends."""
     token = _SCORING.set(scoring)
     try:
         yield

@@ -202,7 +202,7 @@ class TextChoices:
 
 
 def _why_unsaid(known: Mapping[str, float], choices: Sequence[str]) -> str | None:
-    """Reason why the choices are too improbable, as a clause; None if they are not."""
+    """Reason why no choice is scored, as a clause; None if the choices are probable enough."""
     together = math.fsum(math.exp(known[choice]) for choice in choices)
     if together >= LEAST_SAID:
         return None

@@ -104,7 +104,7 @@ class _Part:
 
 
 WAKE = -1
-"""Placeholder for a group's number: an engine is ready that more groups may join."""
+"""In place of a group's number: an engine is loaded that further groups can join."""
 
 
 @dataclass(kw_only=True)

@@ -35,7 +35,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
 
 NUMBER_AFTER_HASHES = r"#### (\-?[0-9\.\,]+)"
 INVALID = "[invalid]"
-"""lm-eval's default fallback of the filter regex."""
+"""Default of the parameter `fallback` of lm-eval's filter regex."""
 
 
 @dataclass(frozen=True, kw_only=True)

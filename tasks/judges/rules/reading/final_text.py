@@ -1,4 +1,4 @@
-"""The answering part of an output: without reasoning, struck-out text and later examples.
+"""The part of an output that can answer: without reasoning, struck-out text and later examples.
 
 Judges that search for an answer within an output use these functions. The stored output is unchanged.
 """

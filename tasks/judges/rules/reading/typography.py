@@ -1,6 +1,6 @@
 """Convert typographic numbers and formulas to characters that a keyboard types.
 
-This is not Unicode's NFKC, which makes 52 of 5² and 103 of 10³.
+This is not Unicode's NFKC, which turns 5² into 52 and 10³ into 103.
 """
 
 import unicodedata
