@@ -1,1 +1,1 @@
-"""Candidates: models, prompts and sampling settings, and the keys under which their outputs are stored."""
+"""Candidates (models, prompts, sampling settings) and the cache keys of their outputs."""

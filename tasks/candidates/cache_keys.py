@@ -1,7 +1,7 @@
-"""Cache keys of generations and identities of campaigns: SHA-256 of canonical JSON.
+"""Cache keys of generations and identities of models: SHA-256 of canonical JSON.
 
-One function computes the key of a generation, both for storing it and for looking it up. The part that
-requests share, everything except their prompts, is serialised once.
+One function computes the key of a generation, both for storing it and for finding it. The part that requests
+share, everything except their prompts, is serialised once.
 """
 
 import hashlib
@@ -21,11 +21,12 @@ from winnow.tasks.text.canonical_json import canonical_json, digest, sha256
 
 
 def fingerprint_model(model: ModelRef) -> str:
-    """The identity of the weights: the content of a checkpoint's folder, or the id and revision on a hub.
+    """Identity of a model's weights: a checkpoint's content, or an id and revision on a hub.
 
-    An adapter, or a chat template that replaces the model's own, is included. For a model that runs elsewhere
-    the identity is provider, id, revision and address, because two servers can hold different weights under
-    one id. If the user declares what is served, that replaces the address.
+    An adapter, or a chat template that replaces the model's own, is included. For a model on a server the
+    identity consists of provider, id, revision and address, because two servers can hold different weights
+    under one id. If the user declares `served_identity`, it replaces the address. For an agent it consists of
+    provider and the agent's own identity.
     """
     found = _fingerprint_weights(model)
     if model.chat_template is None:
@@ -71,7 +72,7 @@ def request_seed(campaign_seed: int, content: Mapping[str, object]) -> int:
 
 
 def seed_of(text: str) -> int:
-    """Number in [0, 2**31) derived from a text."""
+    """Number in [0, 2**31) derived from a text by its digest."""
     return int(digest(text)[:8], 16) >> 1
 
 
@@ -92,13 +93,13 @@ def request_content(
         "model_args": dict(model.model_args),
         "chat": model.chat,
         "chat_template_args": dict(model.chat_template_args),
-        "prompt": prompt,  # a list of messages is another prompt than the text that it is stored as
+        "prompt": prompt,  # a list of messages differs from the text that stores it
         "replicate": replicate,
         **sampling.as_json(),
     }
     if model.reasoning is not None:
         content["reasoning"] = list(model.reasoning)
-    # Absent where there are none, as they are in the keys of most texts.
+    # Absent if unused, as in the keys of most outputs.
     content["continuations"] = list(continuations)
     content["is_greedy"] = is_greedy
     content["images"] = [each.as_json() for each in images]
@@ -115,21 +116,21 @@ def generation_key(content: Mapping[str, object], seed: int) -> str:
 
 
 VARYING = ("prompt", "replicate", "seed")
-"""Keys that differ between requests, in canonical JSON order."""
+"""Keys that differ between requests, in the order of canonical JSON."""
 
 LAST = "\U0010ffff"
-"""Sorts after all keys."""
+"""Text that sorts after all keys."""
 
 
 class RequestKeys:
-    """Computes keys of requests to one model with one sampling setting, without log-likelihood scoring.
+    """Keys of requests to one model with one sampling setting, without log-likelihood scoring.
 
-    They are those of `request_seed` and `generation_key` for `request_content`, in a fifth of the time.
+    They equal those of `request_seed` and `generation_key` for `request_content`, in a fifth of the time.
 
     Args:
         model: The model.
         fingerprint: Identity of its weights.
-        sampling: Its sampling settings.
+        sampling: Sampling settings.
     """
 
     def __init__(self, model: ModelRef, fingerprint: str, sampling: Sampling) -> None:

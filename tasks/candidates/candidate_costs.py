@@ -1,4 +1,4 @@
-"""Costs of candidates: a number for each, as given in the file."""
+"""Costs of candidates: one number for each, from the campaign's file."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,22 +32,22 @@ def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> Floa
             return None
         raise SpecError("costs needs prefer: cost; add prefer: cost, or remove costs", path=PLACE)
     if not isinstance(costs, dict) or not all(map(_is_cost, costs.values())):
-        raise SpecError("must give each candidate a number of at least 0, by name", path=PLACE)
+        raise SpecError("must map the name of each candidate to a number of at least 0", path=PLACE)
     found = given_costs(costs, [each.name for each in candidates], PLACE)
     return np.array(list(found.values()), dtype=np.float64)
 
 
 def given_costs(costs: Mapping[str, float], names: Sequence[str], path: str) -> dict[str, float]:
-    """Costs that a file gives, in the order of the names.
+    """Costs from a file, in the order of the names.
 
     Raises:
-        SpecError: If the costs name an unknown candidate, or lack one.
+        SpecError: If the costs name an unknown candidate, or a candidate lacks one.
     """
     for name in costs:
         if name not in names:
             raise SpecError(unknown_name("candidate", str(name), names), path=path)
     if missing := [name for name in names if name not in costs]:
-        raise SpecError(f"there is no cost for {', '.join(missing)}; add it", path=path)
+        raise SpecError(f"no cost for {', '.join(missing)}; add it", path=path)
     return {name: costs[name] for name in names}
 
 

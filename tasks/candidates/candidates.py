@@ -27,11 +27,11 @@ from winnow.tasks.spec.sections.models import AgentModelSpec, ModelSpec, places_
 from winnow.tasks.spec.sections.prompts import PromptSpec
 
 MOST_CANDIDATES = 1_000_000
-"""Maximum number of candidates, before exclusions."""
+"""Maximum number of candidates before exclusions."""
 
 
 class Names(NamedTuple):
-    """Names of a candidate's model, prompt, guardrail and settings; None if a part is not used."""
+    """Names of a candidate's model, prompt, guardrail and settings; None for an unused part."""
 
     model: str | None
     prompt: str | None
@@ -40,13 +40,13 @@ class Names(NamedTuple):
 
     @property
     def joined(self) -> str:
-        """The candidate's name."""
+        """Name of the candidate, such as "model/prompt"."""
         return "/".join(name for name in self if name is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One model x prompt (x guardrail) x sampling."""
+    """One model x prompt (x guardrail) x sampling settings."""
 
     names: Names
     model: ModelRef
@@ -60,17 +60,17 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Names of its choices, joined."""
+        """Names of the candidate's parts, joined by slashes."""
         return self.names.joined
 
     @property
     def choices(self) -> dict[str, str]:
-        """Names of its choices by their spec keys: model, prompt, guardrail, generate_config."""
+        """Names of the candidate's parts, by kind: model, prompt, guardrail, generate_config."""
         kinds = ("model", "prompt", "guardrail", "generate_config")
         return {kind: name for kind, name in zip(kinds, self.names, strict=True) if name is not None}
 
     def prompt(self, fields: JsonView, key: str) -> Prompt:
-        """Prompt for one example, with the guardrail around it; raises `TemplateError`."""
+        """Render the prompt for one example, with the guardrail; raises `TemplateError`."""
         return self.template.render(fields, key, self.guardrail)
 
     def as_record(self) -> NewCandidate:
@@ -103,10 +103,10 @@ class StoredCandidate:
 
     @classmethod
     def from_record(cls, record: NewCandidate, fields: Collection[str]) -> Self:
-        """Read what `Candidate.as_record` wrote.
+        """Read a record that `Candidate.as_record` wrote.
 
         Args:
-            record: As stored.
+            record: The stored record.
             fields: Names of the example fields available to templates.
 
         Raises:
@@ -128,7 +128,7 @@ class StoredCandidate:
         )
 
     def prompt(self, fields: JsonView, key: str) -> Prompt:
-        """Prompt for one example, as by `Candidate.prompt`."""
+        """Render the prompt for one example, like `Candidate.prompt`."""
         return self.template.render(fields, key, self.guardrail)
 
 
@@ -139,16 +139,16 @@ def _stored_template(prompt: JsonView, fields: Collection[str], *, is_agent: boo
 
 
 ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning", "entry", "params", "shows_images")
-"""Keys of a stored model that are absent if null or false: a candidate without an adapter has the same form
-as before adapters existed."""
+"""Keys of a stored model that are absent if null or false, so that a candidate without an adapter has the
+same form as before adapters existed."""
 
 
 def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> list[Candidate]:
-    """All candidates of a campaign, ordered by model, then prompt, then guardrail, then sampling.
+    """All candidates of a campaign, ordered by model, prompt, guardrail, then sampling.
 
     Raises:
-        SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing, a
-            prompt requires a chat model and a model is not one, or too few candidates are left: two are
+        SpecError: If a model's folder is missing, a template is refused, an exclusion names an unknown part,
+            a prompt requires a chat model and a model is not one, or too few candidates are left: two are
             needed to compare, one to certify.
     """
     _refuse_too_many(spec)
@@ -191,7 +191,7 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
 
 
 def candidate_names(spec: CampaignSpec) -> list[Names]:
-    """Choices of each candidate, in the order of `build_candidates`, without reading files."""
+    """Names of each candidate's parts, in the order of `build_candidates`; reads no files."""
     found = [
         Names(
             model.name,
@@ -212,19 +212,19 @@ def _prompt_name(model: ModelSpec, prompt: PromptSpec | None) -> str | None:
 
 
 def _with_cost(model: ModelRef, spec: CampaignSpec) -> ModelRef:
-    """Return the model; an agent must report its cost if the budget limits costs and no price is set."""
+    """Require an agent to report its cost if the budget limits costs and no price is set."""
     if model.provider in AGENTS and "cost" in spec.limits and model.name not in spec.execution.prices:
         return replace(model, setup={**model.setup, NEEDS_COST: True})
     return model
 
 
 def _with_images(model: ModelRef, spec: CampaignSpec) -> ModelRef:
-    """Return the model; one that is no agent is shown the images of the examples."""
+    """Return the model, which is shown the images of examples unless it is an agent."""
     return replace(model, shows_images=bool(spec.dataset.images) and model.provider not in AGENTS)
 
 
 def _fingerprint(model: ModelRef, place: str) -> str:
-    """The identity of a model; raises `SpecError` if an agent's code cannot be read."""
+    """Identity of a model; raises `SpecError` if an agent's code cannot be read."""
     try:
         return fingerprint_model(model)
     except ValueError as error:
@@ -256,7 +256,7 @@ def _prompt_template(spec: CampaignSpec, index: int, dataset: Dataset, is_allowe
 
 
 def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
-    """Refuse prompts of messages for models that do not chat."""
+    """Refuse prompts of messages for models that are not chat models."""
     places = {prompt.name: index for index, prompt in enumerate(spec.prompts)}
     for each in candidates:
         if each.template.is_chat and not each.model.chat:
@@ -266,14 +266,14 @@ def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidat
                 (key for key, value in keys.items() if value is not None), "few_shot.fewshot_as_multiturn"
             )
             raise SpecError(
-                f"is for chat models, and model '{each.model.name}' does not; set chat: true for it, or "
+                f"needs a chat model, but '{each.model.name}' is not a chat model; set chat: true for it, or "
                 f"exclude {{model: {each.model.name}, prompt: {prompt.name}}}",
                 path=f"prompts[{places[prompt.name]}].{key}",
             )
 
 
 def _refuse_open_chats(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
-    """Refuse prompts that end with the assistant's message for APIs known not to continue it.
+    """Refuse prompts that end with the assistant's message for APIs that do not continue it.
 
     OpenAI's own server starts a new answer instead, as some APIs of litellm do. Other servers are tried.
     """
@@ -281,11 +281,11 @@ def _refuse_open_chats(spec: CampaignSpec, candidates: Sequence[Candidate]) -> N
         is_litellm = each.model.provider == "litellm"
         is_openai = each.model.provider == "openai" and is_openais_own(each.model.model_base_url)
         if (is_openai or is_litellm) and each.template.is_continued:
-            whose = "not every API of litellm's goes" if is_litellm else "OpenAI's own server does not go"
+            whose = "some APIs of litellm do not" if is_litellm else "OpenAI's own server does not"
             places = [at for at, prompt in enumerate(spec.prompts) if prompt.name == each.names.prompt]
             raise SpecError(
-                f"{whose} on from what the assistant says, and model "
-                f"'{each.model.name}' is asked there; end messages with the user, or exclude "
+                f"{whose} continue an assistant's message, but model '{each.model.name}' "
+                f"uses it; end messages with one of the user, or exclude "
                 f"{{model: {each.model.name}, prompt: {each.names.prompt}}}",
                 path=f"prompts[{places[0]}].messages",
             )
@@ -296,8 +296,8 @@ def _refuse_too_many(spec: CampaignSpec) -> None:
     number = math.prod(max(1, len(each)) for each in crossed)
     if number > MOST_CANDIDATES:
         raise SpecError(
-            f"models x prompts x guardrails x generate_configs are {number} candidates; name so few of each "
-            f"that there are {MOST_CANDIDATES} at the most",
+            f"models x prompts x guardrails x generate_configs are {number} candidates; name fewer of each, "
+            f"so that at most {MOST_CANDIDATES} candidates result",
             path="models",
         )
 
@@ -309,14 +309,14 @@ def _guardrail(guardrail: GuardrailSpec, index: int) -> Template:
     path = f"guardrails[{index}].template"
     template = compile_template(guardrail.template, [GUARDED], path)
     if GUARDED not in template.variables:
-        raise SpecError("the template leaves the prompt out; put {{ prompt }} where it belongs", path=path)
+        raise SpecError("the template does not use the prompt; insert {{ prompt }}", path=path)
     return template
 
 
 def _generate_configs(
     spec: CampaignSpec, model: ModelSpec
 ) -> list[tuple[NamedGenerateConfig | None, GenerateConfig]]:
-    """Sampling settings of a model, named or None.
+    """Sampling settings for a model, each with its named setting or None.
 
     Each named setting of the campaign overrides the model's own keys. Without named settings, the model has
     only its own.
@@ -330,7 +330,7 @@ def _generate_configs(
 
 
 def _place_of(spec: CampaignSpec, model: ModelSpec, named: NamedGenerateConfig | None, key: str) -> str:
-    """The key in the spec that sets a value of a candidate's sampling."""
+    """Key in the spec that sets a value of a candidate's sampling."""
     if named is not None and key in named.model_fields_set:
         return f"generate_configs[{spec.generate_configs.index(named)}].{key}"
     return f"models[{spec.models.index(model)}].generate_config.{key}"
@@ -342,7 +342,7 @@ def _matches(rule: Exclusion, names: Names) -> bool:
 
 
 def _refuse_idle_exclusions(spec: CampaignSpec) -> None:
-    """Refuse an exclusion of an unknown name: otherwise a typing error would silently keep the candidate."""
+    """Refuse an exclusion of an unknown name, because a typing error would keep the candidate."""
     known = {
         "model": {model.name for model in spec.models},
         "prompt": {prompt.name for prompt in spec.prompts},

@@ -18,7 +18,7 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 class Shot(NamedTuple):
-    """A solved example."""
+    """A solved example: question and answer."""
 
     question: str
     answer: str
@@ -29,18 +29,19 @@ class FewShot:
     """Few-shot examples of a prompt, and how they are shown."""
 
     shots: tuple[Shot, ...]
-    """The solved examples, and one spare if available: it replaces one that equals the current example."""
+    """The solved examples, plus a spare one if available, which replaces one that equals the current example.
+    """
     n: int
     question: Template | None
-    """Template that identifies an example's question: a solved example with the same question is not shown
-    with it. None if such an example lacks a field that the solved ones have."""
+    """Template of an example's question, so that a solved example with the same question is not shown with
+    it. None if the campaign's examples lack a field that the template uses."""
     as_multiturn: bool
     target_delimiter: str
     delimiter: str
 
     @property
     def variables(self) -> frozenset[str]:
-        """Fields of an example that it uses."""
+        """Fields of an example that the few-shot examples need."""
         return frozenset() if self.question is None else self.question.variables
 
     def shown(self, fields: JsonView, key: str) -> list[Shot]:
@@ -50,7 +51,9 @@ class FewShot:
         return others[: self.n]
 
     def before(self, messages: Sequence[Message], fields: JsonView, key: str) -> list[Message]:
-        """Add the solved examples to messages: as turns after a system message, or as text before a question.
+        """Add the solved examples to messages.
+
+        They become turns after a system message, or text before the user's last message.
 
         Raises:
             TemplateError: If the question cannot be rendered for the example.
@@ -68,7 +71,7 @@ class FewShot:
         return [*messages[:last], asked, *messages[last + 1 :]]
 
     def as_record(self) -> JsonObject:
-        """The solved examples as stored in the database: JSON values."""
+        """The solved examples as stored in the database, as JSON values."""
         return {
             "shots": [list(shot) for shot in self.shots],
             "n": self.n,
@@ -80,7 +83,7 @@ class FewShot:
 
     @classmethod
     def from_record(cls, record: JsonView, fields: Collection[str]) -> Self:
-        """Read what `as_record` wrote."""
+        """Read a record that `as_record` wrote."""
         question = record["question"]
         return cls(
             **{
@@ -92,7 +95,7 @@ class FewShot:
 
 
 def last_of_user(messages: Sequence[Message], key: str) -> int:
-    """Position of the user's last message; raises `TemplateError` if there is none."""
+    """Position of the user's last message; raises `TemplateError` if the user has no message."""
     places = [place for place, each in enumerate(messages) if each.role == "user"]
     if not places:
         raise TemplateError(f"example {key!r}: no message has the role user; add one")
@@ -102,10 +105,10 @@ def last_of_user(messages: Sequence[Message], key: str) -> int:
 def draw_few_shot(
     spec: CampaignSpec, index: int, dataset: Dataset, path: str, *, is_allowed: bool = True
 ) -> FewShot | None:
-    """Draw and render the solved examples of a prompt; None for a prompt without solved examples.
+    """Draw and render the solved examples of a prompt; None if the prompt uses none.
 
-    The examples whose keys, hashed with the seed, come first are drawn: neither the order of a file nor the
-    version of a library matters.
+    The examples whose keys, hashed with the seed, come first are drawn, so that neither the order of a file
+    nor the version of a library matters.
 
     Raises:
         SpecError: If too few examples have targets, or the examples cannot be read or rendered.
@@ -135,8 +138,8 @@ def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str,
     if asked.source is None:
         if not traits_of(spec.objective).looks_for_best:
             raise SpecError(
-                f"{spec.objective} makes claims beyond the examples of its dataset, so these examples cannot "
-                "serve as few-shot examples; name a file with other examples as from",
+                f"objective {spec.objective} makes claims beyond its dataset's examples, so these cannot "
+                "serve as few-shot examples; set from to a file with other examples",
                 path=path,
             )
         return dataset
@@ -161,10 +164,10 @@ def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -
         if len(shots) > asked.n:
             break
     if len(shots) < asked.n + is_own:
-        reason = ", one more than n, because no question is a few-shot example for itself" if is_own else ""
+        reason = ", one more than n, because no example is a few-shot example for itself" if is_own else ""
         raise SpecError(
-            f"{source.path} has {len(shots)} different questions with a target, and {asked.n + is_own} are "
-            f"needed{reason}; lower n, or name a larger file as from",
+            f"{source.path} has {len(shots)} different questions with a target, but {asked.n + is_own} are "
+            f"needed{reason}; lower n, or set from to a larger file",
             path=f"{path}.n",
         )
     return list(shots.values())

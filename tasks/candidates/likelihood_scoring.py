@@ -21,21 +21,21 @@ NO_PLACES: Mapping[str, Place] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A prompt for a model about one example, with the texts whose likelihood it scores, if any."""
+    """Prompt for a model about one example, and the texts to score after it, if any."""
 
     prompt: Prompt
     continuations: tuple[str, ...] = ()
     """Texts scored after the prompt, one for each of `texts`; empty if the model generates."""
     texts: tuple[str, ...] = ()
-    """The texts that identify the continuations for judges."""
+    """Texts that identify the continuations for judges."""
     is_greedy: bool = False
-    """Whether to report as well if greedy decoding would give the single continuation."""
+    """Whether to report as well whether greedy decoding would give the single continuation."""
     images: tuple[Image, ...] = ()
     """Images shown with the prompt."""
 
 
 class Weighing(Protocol):
-    """Interface of a method that makes the continuations to score for an example."""
+    """Interface of a method that creates the continuations to score for an example."""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -49,14 +49,14 @@ class Weighing(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholePrompt:
-    """The prompt itself is scored, after an empty prompt."""
+    """Score the prompt itself, after an empty prompt."""
 
     variables: frozenset[str] = frozenset()
 
     def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
         """See `Weighing`."""
         if not isinstance(prompt, str):
-            raise TemplateError(f"example {key!r}: messages have no perplexity; use one text")
+            raise TemplateError(f"example {key!r}: messages have no perplexity; use one text as the prompt")
         if not prompt or "\0" in prompt:
             raise TemplateError(f"example {key!r}: an empty text, or one with NUL, cannot be scored")
         return Asked(prompt="", continuations=(prompt,), texts=(prompt,))
@@ -64,7 +64,7 @@ class WholePrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstTargets:
-    """The first target of an example is scored, and compared with the output of greedy decoding."""
+    """Score the first target of an example, and compare it with greedy decoding's output."""
 
     targets: Mapping[str, Sequence[str]]
     """Accepted answers, by the key of an example."""
@@ -72,7 +72,7 @@ class FirstTargets:
     variables: frozenset[str] = frozenset()
 
     def of(self, key: str) -> str:
-        """Target of one example; raises `TemplateError` if it has none that can be scored."""
+        """Target of one example; raises `TemplateError` if it has no target that can be scored."""
         target = next(iter(self.targets.get(key, ())), "")
         if not target or "\0" in target:
             raise TemplateError(
@@ -91,11 +91,11 @@ class FirstTargets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """The source of the choices of an example; see `ChoicesSpec`."""
+    """Score the choices of an example; see `ChoicesSpec`."""
 
     field: str | None
     column: str | None
-    """The column that holds the field."""
+    """Column of the dataset that holds the field."""
     templates: tuple[Template, ...]
     delimiter: str | None
 
@@ -107,17 +107,17 @@ class Choices:
         return frozenset().union(*(each.variables for each in self.templates))
 
     def of(self, fields: Mapping[str, object], key: str) -> tuple[str, ...]:
-        """Choices of one example, at least two, none empty; raises `TemplateError`."""
+        """Choices of one example, at least two, all non-empty; raises `TemplateError`."""
         found = (
             tuple(render(each, fields, key) for each in self.templates)
             if self.field is None
             else _listed(self.field, fields, key)
         )
         if len(found) < 2:
-            raise TemplateError(f"example {key!r} has {len(found)} choices; give it two or more", FIELD)
+            raise TemplateError(f"example {key!r} has {len(found)} choices; it needs two or more", FIELD)
         if any(not each or "\0" in each for each in found):
             raise TemplateError(
-                f"example {key!r} has a choice that is empty or holds the character NUL; change it", FIELD
+                f"example {key!r} has a choice that is empty or contains the character NUL; change it", FIELD
             )
         return found
 
@@ -137,7 +137,7 @@ class Prompted(Protocol):
         ...
 
     def prompt(self, fields: Mapping[str, object], key: str) -> Prompt:
-        """Prompt for one example; raises `TemplateError`."""
+        """Render the prompt for one example; raises `TemplateError`."""
         ...
 
 
@@ -176,7 +176,7 @@ def weighing_of(
     fields: Collection[str],
     targets: Mapping[str, Sequence[str]],
 ) -> Weighing | None:
-    """The method of making continuations, from the keys of a spec; None if models generate."""
+    """Method that creates continuations, from the keys of a spec; None if models generate."""
     if output_type == "perplexity":
         return WholePrompt()
     if output_type == "loglikelihood":
@@ -185,7 +185,7 @@ def weighing_of(
 
 
 def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection[str]) -> Choices:
-    """Choices as given in the spec; see `weighing_of`."""
+    """Compile the choices of a spec; raises `TemplateError`."""
     column = None if spec.field is None else column_of(spec.field, fields)
     if spec.field is not None and column is None:
         raise TemplateError(unknown_name("field", spec.field.partition(".")[0], sorted(fields)), FIELD)
@@ -194,10 +194,10 @@ def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection
 
 
 def _space(model: ModelRef, prompt: Prompt) -> str:
-    """Text between prompt and choice if the spec sets none."""
+    """Text between prompt and choice if the spec sets no delimiter."""
     if not model.chat:
         return " "
-    # A chat template ends its prompt with what comes before an answer; an assistant's open message does not.
+    # A chat template ends with the text before an answer; an assistant's open message does not.
     is_open = is_continued(prompt) and not words_of(prompt)[-1:].isspace()
     return " " if is_open else ""
 
@@ -205,7 +205,7 @@ def _space(model: ModelRef, prompt: Prompt) -> str:
 def _listed(field: str, fields: Mapping[str, object], key: str) -> tuple[str, ...]:
     found = value_of(fields, field)
     if not isinstance(found, list) or not all(_is_text(each) for each in found):
-        raise TemplateError(f"example {key!r}: {field} is not a list of texts; give it a list", FIELD)
+        raise TemplateError(f"example {key!r}: {field} is not a list of texts; write a list", FIELD)
     return tuple(str(each) for each in found)
 
 

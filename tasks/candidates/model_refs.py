@@ -30,25 +30,25 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig, Structure
 from winnow.tasks.spec.sections.models import AgentModelSpec, ModelSpec
 
 IS_SCORING = "winnow.tasks.engines.external.scoring_function:is_scoring"
-"""Import path of the function, so that only runs of `winnow.select` load it."""
+"""Import path of `is_scoring`, whose module only runs of `winnow.select` load."""
 
 COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")
-"""Completion models on OpenAI's own server, and models fine-tuned from them."""
+"""Names in completion models on OpenAI's own server, and in models fine-tuned from them."""
 
 SERVERS = frozenset({"llama.cpp", "llamacpp", "lmstudio", "ollama", "sglang", "tgi"})
 """Servers with OpenAI's API whose names are often mistaken for providers."""
 
 
 def model_ref(model: ModelSpec, place: str) -> ModelRef:
-    """Everything needed to load a model.
+    """Reference to a model: everything needed to load it or send it requests.
 
     Args:
-        model: As in the spec.
+        model: The model as in the spec.
         place: The model's key in the spec, such as "models[0]".
 
     Raises:
-        SpecError: If there is no such provider, the folder has no checkpoint or its adapter is missing, or no
-            key of the server is set.
+        SpecError: If the provider does not exist, the folder has no checkpoint, the adapter is missing, or
+            the server's key is not set.
     """
     if isinstance(model, AgentModelSpec):
         return _agent_ref(model, place)
@@ -89,7 +89,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
 
 
 def _agent_ref(model: AgentModelSpec, place: str) -> ModelRef:
-    """All that is needed to run an agent.
+    """Reference to an agent: everything needed to run it.
 
     Raises:
         SpecError: If the agent cannot run on this machine.
@@ -110,7 +110,7 @@ def _agent_ref(model: AgentModelSpec, place: str) -> ModelRef:
 
 
 def _no_provider(model: ModelSpec) -> str:
-    """Error message for an unknown provider, with what to write instead."""
+    """Message for an unknown provider, with what to write instead."""
     name = model.provider
     if name in APIS:
         return f"unknown provider {name!r}; its API is that of provider: litellm, model: {name}/{model.model}"
@@ -120,20 +120,20 @@ def _no_provider(model: ModelSpec) -> str:
 
 
 def _check_litellm(model: ModelSpec, place: str) -> None:
-    """Refuse settings that litellm does not support, or that need more than the spec gives."""
+    """Refuse settings that litellm does not support, or that need more than the spec sets."""
     if why := unsupported_key(model.model, chat=model.chat, model_args=model.model_args):
         raise SpecError(why[1], path=f"{place}.{why[0]}")
     api = api_of(model.model)
     assert api is not None
     if model.model_base_url is None and api.origin is None:
         raise SpecError(
-            "this API has a different address for each customer, and no key is sent to an unnamed one; "
-            "give the address",
+            "this API has a different address for each customer, and a key is sent only to a named address; "
+            "set model_base_url",
             path=f"{place}.model_base_url",
         )
     if model.model_base_url is None and model.api_key is None:
         raise SpecError(
-            f"litellm receives only the key named here; give its variable, such as {api.variable}",
+            f"litellm receives only the key named here; set its variable, such as {api.variable}",
             path=f"{place}.api_key",
         )
     for key in ("chat_template", "chat_template_args", "revision"):
@@ -157,7 +157,7 @@ def _refuse_missing_key(variable: str, place: str) -> None:
 
 
 def refuse_missing_function(provider: str, place: str) -> None:
-    """Refuse a model that stands for a program's function if that function is missing.
+    """Refuse a model that represents a program's function if that function is missing.
 
     Args:
         provider: The model's provider.
@@ -168,8 +168,8 @@ def refuse_missing_function(provider: str, place: str) -> None:
     """
     if provider == FUNCTION and not object_at(IS_SCORING)():
         raise SpecError(
-            "scores come from a function of a program, which is not here; continue where it is, by "
-            "winnow.select with this storage and name",
+            "scores come from a function of a program, which is not here; continue in that program, by "
+            "calling winnow.select with this storage and name",
             path=f"{place}.provider",
         )
 
@@ -180,7 +180,7 @@ def _refuse_missing_checkpoint(model: str, place: str) -> None:
     if is_local and not (folder / "config.json").is_file():
         raise SpecError(
             f"there is no checkpoint in '{model}' (looked for config.json in "
-            f"{folder.absolute()}); give a saved model's folder or an id on a hub (owner/name)",
+            f"{folder.absolute()}); set a saved model's folder or an id on a hub (owner/name)",
             path=f"{place}.model",
         )
 
@@ -234,7 +234,7 @@ def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
 
 
 HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
-"""Temperature above which each provider refuses every request."""
+"""Maximum temperature by provider; above it, the provider refuses every request."""
 
 UNKNOWN_TO_OPENAI = ("top_k", "min_p", "repetition_penalty", "stop_token_ids")
 """Keys that OpenAI's own server refuses; other servers may support them."""
@@ -247,8 +247,8 @@ def sampling_of(config: GenerateConfig, model: ModelSpec, place_of: Callable[[st
     """Sampling settings in the form that engines use.
 
     Args:
-        config: As in the spec.
-        model: The model to be sampled from.
+        config: The settings as in the spec.
+        model: The model to sample from.
         place_of: Returns the full spec key of a key of `config`.
 
     Raises:
@@ -257,7 +257,7 @@ def sampling_of(config: GenerateConfig, model: ModelSpec, place_of: Callable[[st
     highest = HIGHEST_TEMPERATURE.get(model.provider, config.temperature)
     if config.temperature > highest:
         raise SpecError(
-            f"provider {model.provider} takes temperatures up to {highest:g}, got {config.temperature:g}; "
+            f"provider {model.provider} accepts temperatures up to {highest:g}, got {config.temperature:g}; "
             "lower it",
             path=place_of("temperature"),
         )
@@ -287,9 +287,7 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
         refused = dict.fromkeys(UNKNOWN_TO_OPENAI, "OpenAI's own server has no such setting; remove it")
     if model.provider == "litellm":
         refused = dict.fromkeys(UNKNOWN, "litellm has no such setting; remove it")
-        refused["logprobs"] = (
-            "litellm has no log-probabilities that are the same for all APIs; remove logprobs"
-        )
+        refused["logprobs"] = "log-probabilities are not available through litellm; remove logprobs"
         if (api := api_of(model.model)) and not api.top_k:
             refused["top_k"] = "litellm sends top_k only to anthropic and gemini; remove top_k"
     if model.provider == "vllm" and model.model_args.get("speculative_config") is not None:
@@ -307,11 +305,11 @@ def _why_unstructured(given: StructuredOutput, model: ModelSpec) -> str | None:
     if model.reasoning is not None and model.reasoning.parser == "think-tags":
         return "the whole output must have this form, so the model cannot think before; remove reasoning"
     if model.provider == "litellm" and given.structure.kind != "json_schema":
-        return "litellm supports only json_schema; give that, or choose provider vllm"
+        return "litellm supports only json_schema; set json_schema, or choose provider vllm"
     if not _is_openais(model):
         return None
     if given.structure.kind != "json_schema":
-        return "OpenAI's own server supports only json_schema; give that, or choose provider vllm"
+        return "OpenAI's own server supports only json_schema; set json_schema, or choose provider vllm"
     return None if model.chat else "OpenAI's own server supports a json_schema only in chats; set chat: true"
 
 

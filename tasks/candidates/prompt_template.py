@@ -14,14 +14,14 @@ from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec
 from winnow.tasks.text.canonical_json import canonical_json
 
 GUARDED = "prompt"
-"""Name of the prompt inside the template of a guardrail."""
+"""Variable for the prompt in the template of a guardrail."""
 
 ROLES = get_args(Role)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message of a prompt."""
+    """One message of a prompt: its role and the template of its content."""
 
     role: Role
     content: Template
@@ -33,19 +33,19 @@ class OwnTurns:
 
     field: str
     variables: frozenset[str]
-    """The column that holds the field."""
+    """Column that holds the field, as the only element."""
     path: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTemplate:
-    """A checked prompt."""
+    """A checked and compiled prompt."""
 
     turns: tuple[Turn | OwnTurns, ...]
     is_chat: bool
-    """Whether it is for chat models only; otherwise it is the text of its only turn."""
+    """Whether the prompt is for chat models only; otherwise it is the text of its only turn."""
     few_shot: FewShot | None = None
-    """Solved examples shown before it."""
+    """Solved examples shown before the question; None if the prompt has none."""
 
     @classmethod
     def compile(
@@ -58,10 +58,10 @@ class PromptTemplate:
         """Check and compile a prompt.
 
         Args:
-            spec: As in the file.
+            spec: The prompt as in the file.
             fields: Names of the example fields available to templates.
             path: The prompt's key in the spec, such as "prompts[0]".
-            few_shot: Its solved examples, if it has any.
+            few_shot: The prompt's solved examples, if it has any.
 
         Raises:
             TemplateError: If a template of the prompt is refused.
@@ -88,7 +88,11 @@ class PromptTemplate:
 
     @classmethod
     def from_record(cls, record: JsonView, fields: Collection[str]) -> Self:
-        """Read what `as_record` wrote; raises like `compile`, and `ValueError` for any other record."""
+        """Read a record that `as_record` wrote.
+
+        Raises:
+            ValueError: If the record was not written by `as_record`; also raises like `compile`.
+        """
         prompt = dict(record)
         shots = prompt.pop("few_shot", None)
         few_shot = None if shots is None else FewShot.from_record(shots, fields)
@@ -96,7 +100,7 @@ class PromptTemplate:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Fields that it uses; all of them are required."""
+        """Fields of an example that the prompt uses; all of them are required."""
         shown = frozenset[str]() if self.few_shot is None else self.few_shot.variables
         used = [
             each.variables if isinstance(each, OwnTurns) else each.content.variables for each in self.turns
@@ -105,7 +109,7 @@ class PromptTemplate:
 
     @property
     def is_continued(self) -> bool:
-        """Whether the model continues an assistant message that the prompt begins."""
+        """Whether the prompt ends with the beginning of the assistant's message."""
         last = self.turns[-1]
         return isinstance(last, Turn) and last.role == "assistant"
 
@@ -113,8 +117,8 @@ class PromptTemplate:
         """Render the prompt for one example.
 
         Args:
-            fields: The example's.
-            key: The example's, for errors.
+            fields: Fields of the example.
+            key: Key of the example, for errors.
             guardrail: Template around the prompt; for a chat, around the last user message.
 
         Raises:
@@ -122,7 +126,7 @@ class PromptTemplate:
         """
         first = self.turns[0]
         if not self.is_chat and self.few_shot is None and guardrail is None and isinstance(first, Turn):
-            return render(first.content, fields, key)  # as most are
+            return render(first.content, fields, key)  # the usual case
         messages = [each for turn in self.turns for each in _rendered(turn, fields, key)]
         if self.few_shot is not None:
             messages = self.few_shot.before(messages, fields, key)
@@ -131,7 +135,7 @@ class PromptTemplate:
             messages[last] = Message("user", render(guardrail, {GUARDED: messages[last].content}, key))
         if isinstance(self.turns[-1], OwnTurns) and messages[-1].role == "assistant":
             raise TemplateError(
-                f"example {key!r}: its turns end with the assistant, which leaves nothing to answer; end "
+                f"example {key!r}: its turns end with the assistant, so no question is left to answer; end "
                 "them with the user",
                 self.turns[-1].path,
             )
@@ -139,20 +143,20 @@ class PromptTemplate:
 
 
 class WholeExample(PromptTemplate):
-    """Input of an agent: the fields of the example, and the prompt about it if there is one."""
+    """Input of an agent: the fields of the example, and the prompt about it if it has one."""
 
     __slots__ = ()
 
     @classmethod
     def around(cls, prompt: PromptTemplate | None) -> Self:
-        """The example with a prompt, or without one."""
+        """Create the input with a prompt, or without one."""
         if prompt is None:
             return cls(turns=(), is_chat=False)
         return cls(turns=prompt.turns, is_chat=prompt.is_chat, few_shot=prompt.few_shot)
 
     @property
     def is_continued(self) -> bool:
-        """See `PromptTemplate`; an agent gets the messages as they are."""
+        """See `PromptTemplate`; False, because an agent receives the messages unchanged."""
         return False
 
     def render(self, fields: JsonView, key: str, guardrail: Template | None = None) -> Prompt:
@@ -165,7 +169,7 @@ class WholeExample(PromptTemplate):
 
 
 def as_record(spec: PromptSpec, few_shot: FewShot | None) -> JsonObject:
-    """A prompt as stored in the database: with the solved examples themselves."""
+    """A prompt as stored in the database, including the solved examples themselves."""
     record = spec.model_dump(mode="json", exclude_none=True, exclude={"few_shot"})
     return record if few_shot is None else {**record, "few_shot": few_shot.as_record()}
 
@@ -189,8 +193,8 @@ def _rendered(turn: Turn | OwnTurns, fields: JsonView, key: str) -> Iterator[Mes
         role, content = (each.get("role"), each.get("content")) if isinstance(each, dict) else (None, None)
         if role not in ROLES or not isinstance(content, str):
             raise TemplateError(
-                f"example {key!r}: the field {turn.field!r} is not a list of messages; each must be a role "
-                f"({', '.join(ROLES)}) and a content that is text",
+                f"example {key!r}: the field {turn.field!r} is not a list of messages; each needs a role "
+                f"({', '.join(ROLES)}) and a text as content",
                 turn.path,
             )
         yield Message(cast("Role", role), content)

@@ -1,13 +1,15 @@
-"""Versioned rules for generating outputs beyond a campaign's file; a campaign keeps its first version.
+"""Versioned rules for generating outputs; a campaign keeps its first version.
 
 A later release can draw tokens or read prompts differently, which gives other outputs. So a campaign stores
 the version of the rules at its start, and a new rule is part of the key of each output that it can change.
 
-Version 0, of campaigns that store none: tokens are drawn along their cumulated probabilities, in the order of
-the vocabulary, and a tokenizer puts its first token before every prompt without a chat template. Version 1:
-tokens are drawn by Gumbel noise on their logits, no second first token is put before a prompt that spells it
-out, and outputs read by the parser think-tags keep its tags if the tokenizer calls them special. All rules
-concern engines on this machine: servers draw and read in their own way.
+* Version 0, of campaigns that store no version: tokens are drawn from their cumulated probabilities, in the
+  order of the vocabulary, and a tokenizer puts its first token before every prompt without a chat template.
+* Version 1: tokens are drawn by Gumbel noise on their logits; a prompt that spells out the first token gets
+  no second one; and outputs read by the parser think-tags keep its tags if the tokenizer treats them as
+  special.
+
+All rules concern engines on this machine, because servers draw and read in their own way.
 """
 
 from collections.abc import Iterable
@@ -23,28 +25,28 @@ NEWEST = 1
 """Version for new campaigns."""
 
 KEY = "text_rules"
-"""Identity key that holds the version."""
+"""Identity key that stores the version."""
 
 OWN_DRAWS = frozenset({"transformers"})
 """Providers for which Winnow draws the tokens itself."""
 
 BEGINNINGS = ("<", "[", "{", "|", "\uff1c", "\uff5c")
-"""Possible beginnings of a spelled-out first token, such as <s>, <|begin_of_text|> or [CLS]: a key shows
-whether a prompt is given one, and is made before any tokenizer is loaded."""
+"""Possible beginnings of a spelled-out first token, such as <s>, <|begin_of_text|> or [CLS]. The rule is part
+of a key, which is computed before any tokenizer is loaded."""
 
 
 def rules_of(identity: JsonView) -> int:
-    """Version of a stored campaign's text rules."""
+    """Version of a stored campaign's rules; 0 if it stores none."""
     return int(identity.get(KEY, 0))
 
 
 def as_stored(rules: int, models: Iterable[ModelRef]) -> dict[str, int]:
-    """Identity entry with the text rules; empty if they change no output."""
+    """Identity entry with the version of the rules; empty if they change no output."""
     return {KEY: rules} if rules and any(each.provider in OWN_TOKENS for each in models) else {}
 
 
-def settled(sampling: Sampling, model: ModelRef, prompt: Prompt, *, rules: int) -> Sampling:
-    """Sampling settings for one output, with the text rules that can change it."""
+def apply_rules(sampling: Sampling, model: ModelRef, prompt: Prompt, *, rules: int) -> Sampling:
+    """Sampling settings for one output, with the rules that can change it."""
     if rules < 1 or model.provider not in OWN_TOKENS:
         return sampling
     draws = model.provider in OWN_DRAWS and not sampling.choices and sampling.temperature >= GREEDY_BELOW
@@ -56,7 +58,7 @@ def settled(sampling: Sampling, model: ModelRef, prompt: Prompt, *, rules: int) 
 
 
 class _Itself:
-    """Settings compared by object identity: 1 and 1.0 are equal, but differ in keys."""
+    """Settings compared by object identity, because 1 and 1.0 are equal but differ in keys."""
 
     __slots__ = ("sampling",)
 
@@ -70,6 +72,6 @@ class _Itself:
         return id(self.sampling)
 
 
-@lru_cache(maxsize=1024)  # engines group requests by the object that holds their settings
+@lru_cache(maxsize=1024)  # engines group requests by the object with their settings
 def _with(own: _Itself, draws: bool, begins: bool, thinks: bool) -> Sampling:
     return replace(own.sampling, gumbel=draws, one_bos=begins, think_tags=thinks)

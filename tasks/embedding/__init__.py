@@ -1,1 +1,1 @@
-"""Prompts as vectors of length 1, so that a router can generalise to similar prompts."""
+"""Vectors of prompts, with length 1, so that a router can generalise to similar prompts."""

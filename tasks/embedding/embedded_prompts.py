@@ -1,4 +1,4 @@
-"""Embeds a text from each of a campaign's prompts."""
+"""Vectors of a campaign's prompts: from text by an embedder, or from a file."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -22,13 +22,13 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str]) -> FloatArray:
-    """One row per text, shape (n, d), of length 1 up to single precision; missing ones are embedded now.
+    """Vectors of texts, shape (n, d), of length 1 up to single precision.
 
-    Vectors are committed in small groups, and every row is read from the database, so that a resumed campaign
-    uses identical bits.
+    Missing vectors are computed now and committed in small groups. Every row is read from the database, so
+    that a resumed campaign uses identical bits.
 
     Raises:
-        WinnowError: If a text cannot be embedded; the groups before it stay.
+        WinnowError: If a text cannot be embedded; groups committed before stay stored.
     """
     name = sha256(embedder.identity)
     digests = list(map(digest_of, texts))
@@ -46,22 +46,22 @@ def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str])
 
 
 def digest_of(text: str) -> str:
-    """The digest under which a text's vector is stored."""
+    """Digest under which a text's vector is stored."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def as_rows(vectors: Iterable[bytes]) -> FloatArray:
-    """Stored vectors as an array for computations, shape (n, d)."""
+    """Stored vectors as an array in double precision, shape (n, d)."""
     return np.array([np.frombuffer(each, dtype="<f4") for each in vectors]).astype(np.float64)
 
 
 def _embedded(embedder: Embedder, texts: list[str]) -> np.ndarray:
-    """One row per text, shape (B, d), of length 1."""
+    """Vectors of texts, shape (B, d), of length 1."""
     vectors = embedder.embed(texts)
     if vectors.shape != (len(texts), embedder.dim):
         raise EmbeddingFailed(
-            f"the embedder made vectors of shape {vectors.shape}, not {(len(texts), embedder.dim)}; the "
-            "checkpoint does not make the vectors that its config.json says"
+            f"the embedder returned vectors of shape {vectors.shape}, not {(len(texts), embedder.dim)}; the "
+            "checkpoint does not match its config.json"
         )
     return of_unit_length(vectors, texts)
 
@@ -72,37 +72,37 @@ def _groups(items: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedTexts:
-    """A template for the text of each prompt, and the model that embeds it."""
+    """A template for the text of each prompt, and the embedder of these texts."""
 
     embedder: Embedder
     template: Template
     source: str
-    """The template as written."""
+    """Source of the template."""
 
     @property
     def dim(self) -> int:
-        """d, the length of a vector."""
+        """Length d of a vector."""
         return self.embedder.dim
 
     @property
     def identity(self) -> dict[str, object]:
-        """Everything that determines the vectors."""
+        """Everything that determines the vectors, as JSON values."""
         return {**self.embedder.identity, "text": self.source}
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields that an example needs to be embedded."""
+        """Fields of an example that the template needs."""
         return self.template.variables
 
     def contexts(self, database: Database, dataset: Dataset) -> FloatArray:
-        """One row per example, shape (n, d)."""
+        """Vectors of the examples, shape (n, d)."""
         texts = [render(self.template, example.fields, example.key) for example in dataset.examples]
         return stored_vectors(database, self.embedder, texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenVectors:
-    """Vectors computed elsewhere, by example."""
+    """Vectors computed elsewhere, by the example's key."""
 
     vectors: dict[str, FloatArray]
     dim: int
@@ -116,7 +116,7 @@ class GivenVectors:
         }
 
     def contexts(self, database: Database, dataset: Dataset) -> FloatArray:
-        """See `EmbeddedTexts`; the database is not needed."""
+        """See `EmbeddedTexts`; the database is not used."""
         keys = [example.key for example in dataset.examples]
         self.require(keys)
         rows = of_unit_length(np.array([self.vectors[key] for key in keys]), keys)
@@ -131,7 +131,7 @@ class GivenVectors:
         for key in keys:
             if key not in self.vectors:
                 raise SpecError(
-                    f"there is no vector of example {key!r}; add it, or choose an embedder that reads text",
+                    f"example {key!r} has no vector; add it, or choose an embedder that reads text",
                     path=PLACE,
                 )
 
@@ -143,7 +143,8 @@ def check_embedder(spec: EmbedderSpec, dataset: Dataset) -> Embedding:
     """Set up the embedder of a spec; nothing is embedded yet.
 
     Raises:
-        SpecError: With the key, what is wrong and what to do.
+        SpecError: If a setting is invalid or an example lacks a vector; the message names the key and what to
+            do.
     """
     if spec.path is not None:
         vectors = read_vectors(spec.path)

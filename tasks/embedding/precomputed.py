@@ -1,4 +1,4 @@
-"""Vectors computed elsewhere: a file with an id and a vector for each example."""
+"""Vectors computed elsewhere, from a file with an id and a vector for each example."""
 
 from pathlib import Path
 
@@ -12,13 +12,13 @@ PLACE = "embedder.path"
 
 
 def read_vectors(path: str) -> dict[str, FloatArray]:
-    """The vectors in a .jsonl, .json or .parquet file with the columns id and vector, by id.
+    """Vectors in a .jsonl, .json or .parquet file with the columns id and vector, by id.
 
     Returns:
-        Vectors of shape (d,), d the same for all.
+        Vectors of shape (d,), with the same d for all.
 
     Raises:
-        SpecError: If the file cannot be read or a row is not of this kind.
+        SpecError: If the file cannot be read, or a row lacks a valid id or vector.
     """
     try:
         rows = list(read_rows(Path(path)))
@@ -35,13 +35,13 @@ def read_vectors(path: str) -> dict[str, FloatArray]:
         first = next(iter(found.values()), vector)
         if vector.shape != first.shape:
             raise SpecError(
-                f"{path}, {place}: the vector has {len(vector)} numbers and the first one {len(first)}; "
-                "give vectors of one length",
+                f"{path}, {place}: the vector has {len(vector)} numbers, the first one has {len(first)}; "
+                "use vectors of one length",
                 path=PLACE,
             )
         found[key] = vector
     if not found:
-        raise SpecError(f"{path} has no rows; add some", path=PLACE)
+        raise SpecError(f"{path} has no rows; add a row for each example", path=PLACE)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The protocol of embedders, which compute vectors of texts, and the requirements on a vector."""
+"""Protocol of embedders, which compute vectors of texts, and checks of a vector."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import WinnowError
 
 MOST_TEXTS = 64
-"""Maximum number of texts embedded together."""
+"""Maximum number of texts that are embedded together."""
 
 
 class EmbeddingFailed(WinnowError):
@@ -17,7 +17,7 @@ class EmbeddingFailed(WinnowError):
 
 
 class Embedder(Protocol):
-    """Computes vectors of texts; expensive parts are loaded with the first text."""
+    """Interface of an embedder; expensive parts are loaded with the first text."""
 
     @property
     def identity(self) -> dict[str, object]:
@@ -26,11 +26,11 @@ class Embedder(Protocol):
 
     @property
     def dim(self) -> int:
-        """d, the length of a vector."""
+        """Length d of a vector."""
         ...
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
-        """One row per text, shape (B, d); a text's row does not depend on the other texts.
+        """Vectors of texts, shape (B, d); a row does not depend on the other texts.
 
         Raises:
             WinnowError: If a text cannot be embedded, or the model cannot be loaded.
@@ -38,12 +38,12 @@ class Embedder(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what was loaded; the embedder can be used again."""
+        """Release loaded resources; the embedder can be used again."""
         ...
 
 
 def of_unit_length(vectors: FloatArray, texts: Sequence[str]) -> np.ndarray:
-    """The rows, shape (B, d), divided by their lengths, in single precision.
+    """Rows divided by their lengths, shape (B, d), in single precision.
 
     Raises:
         EmbeddingFailed: If a row is zero or not finite; the message shows its text.

@@ -1,4 +1,4 @@
-"""Embedders by name."""
+"""Embedders by name: built in or from plug-ins."""
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
@@ -18,7 +18,7 @@ from winnow.tasks.spec.sections.objectives import EmbedderSpec
 
 
 class PluginEmbedder:
-    """Create and call a plug-in's embedder, and check what it returns.
+    """Create and call a plug-in's embedder, and check its results.
 
     Args:
         entry: Entry point of a callable that takes the parameters and returns an object with `dim` and
@@ -39,7 +39,7 @@ class PluginEmbedder:
 
     @property
     def identity(self) -> JsonObject:
-        """See `Embedder`: its name, its parameters and its code."""
+        """See `Embedder`; name, parameters and code of the plug-in."""
         return {"type": self._plugin.name, "params": self._params, "code": self._code}
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
@@ -70,7 +70,7 @@ def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Emb
     """Create an embedder of texts; a model is loaded with the first text.
 
     Args:
-        spec: The embedder's part of the spec; not one with precomputed vectors.
+        spec: The embedder's part of the spec; not for precomputed vectors.
         precision: See `SentenceModel`; vLLM uses that of the checkpoint.
 
     Raises:

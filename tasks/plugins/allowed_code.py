@@ -1,7 +1,7 @@
-"""Permission checks at the place where code of a campaign is about to run.
+"""Permission checks immediately before a campaign's code runs.
 
 A command that runs a campaign requests all permissions from its user in advance. A command that only reads
-requests none, but may re-create a judge from an untrusted database. So a judge checks the permission again
+requests none, but may create a judge again from an untrusted database. So a judge checks the permission again
 before it runs code, in every command. So do engines that load a model with code, and tasks whose examples are
 created by code. Nothing is checked for programs that use Winnow as a library, because they choose their code.
 """
@@ -20,7 +20,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.source_code import file_digests, module_digests
 
 PROGRAMS_OF_MODELS = "run programs that models write, in a sandbox"
-"""The action of a judge of type code, in words that continue "it would"."""
+"""Act of a judge of type code, as words that continue "it would"."""
 
 
 class NotAllowed(SpecError):
@@ -28,28 +28,28 @@ class NotAllowed(SpecError):
 
 
 class Act(NamedTuple):
-    """An act that runs code."""
+    """An act that runs code, for which a user can give permission."""
 
     text: str
-    """The action of the code, in words that continue "it would"."""
+    """Description of the act, as words that continue "it would"."""
     digests: Mapping[str, str] | None
     """SHA-256 of each file of the code; None if the code has no files on this machine."""
 
 
 Allows = Callable[[str, Mapping[str, str] | None], bool]
-"""A function that returns whether the user has allowed an act, of code with these digests if it has some."""
+"""Function that returns whether the user has allowed an act, for code with these digests."""
 
 _allows: Allows | None = None
 _known: list[tuple[str, Mapping[str, str] | None]] = []
 
 
 def function_of(file: str, function: str) -> str:
-    """Words for running a function of a Python file, which continue "it would"."""
+    """Act of running a function of a Python file, as words that continue "it would"."""
     return f"run {function!a} of the Python file {file!a}"
 
 
 def act_of_function(file: Path, function: str) -> Act:
-    """The act of running a function of a Python file; the file is read, not run."""
+    """Act of running a function of a Python file; the file is read, not run."""
     found = file.resolve()
     return Act(function_of(str(found), function), digests_of(found))
 
@@ -63,7 +63,7 @@ def digests_of(file: Path) -> Mapping[str, str]:
 
 
 def digests_of_module(name: str, folder: Path) -> Mapping[str, str]:
-    """Digests of the code that `python -m` runs from a folder; empty if the folder has no such module."""
+    """Digests of the code that `python -m` runs from a folder; empty if it lacks the module."""
     try:
         return module_digests(name, folder)
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def digests_of_module(name: str, folder: Path) -> Mapping[str, str]:
 
 
 def file_digest(file: Path) -> str:
-    """SHA-256 of a file of code, hexadecimal."""
+    """SHA-256 of a file of code, hexadecimal; a value that is never allowed if it is unreadable."""
     try:
         return sha256(file.read_bytes()).hexdigest()
     except OSError:
@@ -79,12 +79,12 @@ def file_digest(file: Path) -> str:
 
 
 def _of_nothing() -> str:
-    """The digest of unreadable code, which differs from everything allowed before."""
+    """Digest for unreadable code, which differs from every digest allowed before."""
     return f"cannot be read ({token_hex(8)})"
 
 
 def ask_of(allows: Allows | None) -> None:
-    """Set the permission check of this process, which runs before code does.
+    """Set the permission check of this process, which runs before any code of a campaign.
 
     Args:
         allows: Called with each act, once; None disables the checks.
@@ -97,15 +97,15 @@ def ask_of(allows: Allows | None) -> None:
 def require_allowed(
     act: str, digests: Mapping[str, str] | None = None, *, instead: str | None = None
 ) -> None:
-    """Raise an error before code runs without permission; each act is checked once.
+    """Refuse to run code without permission; each act is checked once.
 
     Args:
-        act: The action of the code, in words that continue "it would".
+        act: Description of the act, as words that continue "it would".
         digests: SHA-256 of each file of the code; None if the code has no files.
         instead: A wider act whose permission includes this one.
 
     Raises:
-        NotAllowed: With the command that allows it.
+        NotAllowed: If the act is not allowed; the message has the command that allows it.
     """
     if _allows is None or (act, digests) in _known:
         return
@@ -122,15 +122,15 @@ _HARMLESS = """
     runner task tokenizer_mode tokenizer_revision
 """
 HARMLESS_TEXTS = frozenset(_HARMLESS.split())
-"""Engine arguments whose text only selects a built-in option. Any other may name code or a file, as may any
-list or mapping."""
+"""Engine arguments whose text only selects a built-in option. Any other text may name code or a file, as may
+any list or mapping."""
 
 CODE_OF_MODELS = ("*.py", "*config*.json")
-"""Files next to weights that contain or name code."""
+"""Name patterns of files next to weights that contain or name code."""
 
 
 def code_of_model(model: Mapping[str, object], folder: Path) -> Iterator[tuple[str, Act]]:
-    """The acts of code that loading a model requires, each with its key in `model_args`."""
+    """Acts that loading a model requires, each with its key in `model_args`."""
     args = model.get("model_args")
     for name, value in args.items() if isinstance(args, Mapping) else ():
         if name == "trust_remote_code" and value:
@@ -145,12 +145,12 @@ def code_of_model(model: Mapping[str, object], folder: Path) -> Iterator[tuple[s
 
 
 def require_code_allowed(model: str, revision: str | None, args: Mapping[str, object]) -> None:
-    """Raise an error before a model is loaded with code that was not allowed.
+    """Refuse to load a model with code that was not allowed.
 
     A permission for a model without a revision applies to the revision that Winnow finds for it.
 
     Raises:
-        NotAllowed: With the command that allows it.
+        NotAllowed: If an act is not allowed; the message has the command that allows it.
     """
     keys = {"model": model, "model_args": args}
     acts = code_of_model({**keys, "revision": revision}, Path.cwd())
@@ -163,10 +163,10 @@ MOST_FOLDERS = 1_000
 
 
 def _digests(folder: Path) -> Mapping[str, str] | None:
-    """Digests of the code in a checkpoint's folder; None if the checkpoint is elsewhere.
+    """Digests of the code in a checkpoint's folder; None if the checkpoint is not a folder here.
 
     Raises:
-        SpecError: If the checkpoint's folder has too many folders to search.
+        SpecError: If the folder has too many subfolders to search.
     """
     if not folder.is_dir():
         return None
@@ -181,7 +181,7 @@ def _digests(folder: Path) -> Mapping[str, str] | None:
 
 
 def _files_of_code(folder: Path) -> Iterator[Path]:
-    """The files of code in a folder, following links."""
+    """Files of code in a folder, following links."""
     seen: set[str] = set()
     for place, folders, files in os.walk(folder, followlinks=True):
         if (found := os.path.realpath(place)) in seen:
@@ -198,7 +198,7 @@ def _files_of_code(folder: Path) -> Iterator[Path]:
 
 
 def _named_folders(config: Path) -> Iterator[Path]:
-    """Local folders from which a configuration loads code, in Transformers' form FOLDER--MODULE.CLASS."""
+    """Local folders from which a configuration loads code, as FOLDER--MODULE.CLASS."""
     try:
         waiting = [json.loads(config.read_bytes())]
     except (OSError, RecursionError, ValueError):

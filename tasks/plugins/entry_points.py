@@ -1,4 +1,4 @@
-"""Calls of third-party code; any exception becomes a sentence that names the plug-in.
+"""Calls of third-party code; any exception becomes an error that names the plug-in.
 
 A plug-in's own traceback is written only to the campaign's log folder. Its exception can be anything: a
 message of many lines or megabytes, `SystemExit`, an exception that cannot be printed. Only exceptions of
@@ -21,7 +21,7 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.own_files import open_to_append
 
 FILE = "plugins.log"
-"""File name in a campaign's log folder."""
+"""Name of the log file in a campaign's log folder."""
 
 MOST_TRACEBACK = 65_536
 """Maximum length of a stored traceback, in characters."""
@@ -29,25 +29,25 @@ MOST_TRACEBACK = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plug-in, as named for users."""
+    """Identification of a plug-in in messages."""
 
     kind: str
     """The kind of plug-in, such as "judge"."""
     name: str
-    """Its name in a spec."""
+    """The plug-in's name in a spec."""
     location: str
-    """The object of its entry point, "module:name"."""
+    """Object of the entry point, as "module:name"."""
 
     def __str__(self) -> str:
         return f"the {self.kind} {self.name!r} ({self.location})"
 
 
 class PluginLog:
-    """The log file for tracebacks of a campaign's plug-ins; one per line of code that raises.
+    """Log file for tracebacks of a campaign's plug-ins, with one per line of code that raises.
 
     Args:
-        folder: The campaign's log folder; created when needed.
-        campaign: Its name.
+        folder: The campaign's log folder; created if needed.
+        campaign: The campaign's name.
     """
 
     def __init__(self, folder: Path, campaign: str) -> None:
@@ -56,7 +56,7 @@ class PluginLog:
         self._seen: dict[str, bool] = {}
 
     def keeps(self, sentence: str, raised_at: str, trace: str) -> bool:
-        """Store a traceback; return whether it, or one from the same place, is in the file."""
+        """Store a traceback; return whether the file has it, or one from the same place."""
         if raised_at not in self._seen:
             self._seen[raised_at] = False
             with suppress(OSError):
@@ -80,7 +80,7 @@ _log: ContextVar[PluginLog | None] = ContextVar("plugin_log", default=None)
 
 @contextmanager
 def plugin_log(folder: Path, campaign: str) -> Iterator[None]:
-    """Store tracebacks of plug-ins inside the block in a campaign's log folder."""
+    """Store tracebacks of plug-ins called in the block in a campaign's log folder."""
     token = _log.set(PluginLog(folder, campaign))
     try:
         yield
@@ -94,7 +94,7 @@ class PluginFailed(WinnowError):
     Attributes:
         what: The message without its remedy.
         raised_at: The kind of exception and the plug-in's line.
-        traceback: The plug-in's own.
+        traceback: The plug-in's own traceback.
     """
 
     def __init__(self, plugin: Plugin, error: BaseException) -> None:
@@ -107,7 +107,10 @@ class PluginFailed(WinnowError):
 
 
 def logged(what: str, raised_at: str, trace: str) -> str:
-    """A sentence on an event, with the file of its traceback, if stored: one for each line that raised."""
+    """Store a traceback in the campaign's log, and add the log's path to a sentence.
+
+    The sentence is unchanged outside of a campaign, or if the log cannot be written.
+    """
     log = _log.get()
     if log is not None and log.keeps(what, raised_at, trace):
         return f"{what}; its traceback is in {log}"
@@ -115,16 +118,16 @@ def logged(what: str, raised_at: str, trace: str) -> str:
 
 
 def log_folder() -> Path | None:
-    """The log folder of the running campaign; None outside of one."""
+    """The log folder of the running campaign; None outside of a campaign."""
     log = _log.get()
     return None if log is None else log.folder
 
 
 def remedy() -> str:
-    """The remedy for a failing plug-in, in words."""
+    """What to do about a failing plug-in, for the end of a message."""
     if (log := _log.get()) is None:
         return "fix it or choose another"
-    if _is_named_by_program():  # which the command line knows nothing of
+    if _is_named_by_program():  # which the command line cannot load
         return (
             "fix the cause and call winnow.run (or winnow.select) again; or fix its code and use another "
             "name, which reuses all outputs"
@@ -146,7 +149,7 @@ def _is_named_by_program() -> bool:
 
 @contextmanager
 def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, None, None]:
-    """Turn exceptions inside the block into errors that name the plug-in.
+    """Turn exceptions in the block into errors that name the plug-in.
 
     Args:
         plugin: The plug-in whose code is called.
@@ -163,14 +166,15 @@ def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, 
     except BaseException as error:
         if not isinstance(error, Exception) and _came_from_outside(error):
             raise
-        # From None: whoever prints this one must not print the plug-in's own as well.
+        # From None, so that the plug-in's own exception is not printed as well.
         raise PluginFailed(plugin, error) from None
 
 
 def _came_from_outside(error: BaseException) -> bool:
-    """Whether a signal handler raised the exception: Python's, which has no frame, Winnow's or Prefect's.
+    """Whether a signal handler raised the exception: Python's, Winnow's or Prefect's.
 
-    While a flow runs, Prefect receives SIGTERM and raises its own exception.
+    An exception of Python's own handler has no frame. While a flow runs, Prefect receives SIGTERM and raises
+    its own exception.
     """
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     if isinstance(error, KeyboardInterrupt) and signal.default_int_handler in handlers:
@@ -180,7 +184,7 @@ def _came_from_outside(error: BaseException) -> bool:
 
 
 def _place(plugin: Plugin, error: BaseException) -> str:
-    """Position of the last line of the plug-in's own module in a traceback; empty if no line is its own."""
+    """File and line of the plug-in's own module in a traceback, the last one; empty if it has none."""
     module = plugin.location.partition(":")[0]
     lines = [
         f"{Path(frame.f_code.co_filename).name}, line {line}"
@@ -194,7 +198,7 @@ def _formatted(error: BaseException) -> str:
     linecache.checkcache()
     try:
         text = "".join(traceback.format_exception(error))
-    except BaseException:  # its attributes are code of others, too
+    except BaseException:  # its attributes are third-party code, too
         text = "".join(traceback.format_tb(error.__traceback__)) + in_words(error)
     if len(text) <= MOST_TRACEBACK:
         return text
@@ -203,7 +207,7 @@ def _formatted(error: BaseException) -> str:
 
 
 def parameters_of(factory: Callable[..., object]) -> list[inspect.Parameter]:
-    """Parameters of third-party code; one without an available type accepts anything."""
+    """Parameters of third-party code; a parameter without an available type accepts anything."""
     try:
         found = inspect.signature(factory, eval_str=True)
     except NameError:

@@ -33,10 +33,10 @@ PACKAGES: dict[Extra, dict[str, str]] = {
     "mlflow": {"mlflow": "MLflow"},
     "wandb": {"wandb": "Weights & Biases"},
 }
-"""Extra -> its modules, and their names for users."""
+"""Modules of each extra, with their names for users."""
 
 NAMES: dict[Extra, str] = {"vllm": "'winnow-llm[gpu]' (on a machine without CUDA: 'winnow-llm[cpu]')"}
-"""The pip requirement by extra, unless it is the extra's name."""
+"""Requirement for pip, by extra, if it differs from the extra's name."""
 
 
 class ExtraMissing(SpecError):
@@ -44,10 +44,12 @@ class ExtraMissing(SpecError):
 
 
 def require(extra: Extra, what: str) -> None:
-    """Raise an error if packages of an extra are not installed; imports nothing.
+    """Refuse if packages of an extra are not installed; imports nothing.
+
+    `what` is the feature that needs them.
 
     Raises:
-        ExtraMissing: With the command that installs them.
+        ExtraMissing: If a package is missing; the message has the command that installs it.
     """
     if missing := missing_for(extra, what):
         raise missing
@@ -65,13 +67,13 @@ def missing_for(extra: Extra, what: str) -> ExtraMissing | None:
 
 
 def pip_command(extra: Extra) -> str:
-    """The command that installs an extra."""
+    """Command that installs an extra."""
     named = NAMES.get(extra, f"'winnow-llm[{extra}]'")
     return f"pip install {named}"
 
 
 def installed_versions(distributions: Sequence[str]) -> dict[str, str]:
-    """The installed version of each distribution that a judge needs.
+    """Installed version of each distribution that a judge needs.
 
     Raises:
         JudgeError: If a distribution is not installed.

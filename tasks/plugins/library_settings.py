@@ -4,17 +4,18 @@ A folder may be untrusted, and settings of libraries may name code to run or a s
 user's own settings, in environment variables and in the home folder, stay active. Some libraries have no
 switch for this: their modules are changed at import, or are imported in an empty folder.
 
-| library | what it would read | kept from it by | |---|---|---|
+| library | what it would read | prevented by |
+|---|---|---|
 | Prefect | .env, prefect.toml, pyproject.toml, profiles.toml | `_close_prefect`, `_close_prefects_models` |
 | Streamlit | .streamlit/config.toml, .streamlit/secrets.toml | a process with another working folder |
 | W&B | wandb/settings | `_close_wandb` |
 | LiteLLM | .env, there and above | variables of its process, `litellm/engine.py` |
-| MLflow | .env, by its command alone | nothing: its command is not used |
+| MLflow | .env, only by its command | nothing, because its command is not used |
 | numba, of vLLM | .numba_config.yaml | `_close_numba` |
-| matplotlib | matplotlibrc | an import elsewhere |
-| torch | compiled code in a folder of /tmp that any user can make first | `compiled_code` |
-| Ray | modules, as its workers import from there | `winnow.tasks.engines.ray.cluster` |
-| Python's own processes | modules, where they begin with -c or -m | PYTHONSAFEPATH |
+| matplotlib | matplotlibrc | an import in another folder |
+| torch | compiled code in a folder of /tmp that any user can create first | `compiled_code` |
+| Ray | modules, because its workers import from there | `winnow.tasks.engines.ray.cluster` |
+| Python's own processes | modules, if started with -c or -m | PYTHONSAFEPATH |
 
 Transformers and vLLM read no settings there.
 """
@@ -33,7 +34,7 @@ Change = Callable[[ModuleType], None]
 
 
 def settle_libraries() -> None:
-    """Keep libraries imported from now on out of the working folder; may be called again."""
+    """Keep libraries imported from now on out of the working folder; can be called repeatedly."""
     if not any(isinstance(each, _Guard) for each in sys.meta_path):
         sys.meta_path.insert(0, _Guard())
     for name, value in compiled_code().items():
@@ -48,13 +49,13 @@ def compiled_code() -> dict[str, str]:
     given = os.environ.get("XDG_CACHE_HOME", "")
     try:
         base = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
-    except RuntimeError:  # no home
+    except RuntimeError:  # the user has no home folder
         return {}
     return {"TORCHINDUCTOR_CACHE_DIR": str(base / "winnow" / "torchinductor")}
 
 
 def close_imported() -> None:
-    """Apply the same to libraries that are already imported."""
+    """Keep libraries that are already imported out of the working folder."""
     settle_libraries()
     for name, change in _Guard.CHANGES.items():
         if name in sys.modules:
@@ -63,8 +64,8 @@ def close_imported() -> None:
 
 def _close_prefect(sources: ModuleType) -> None:
     if home := os.environ.get("PREFECT_HOME"):
-        with suppress(OSError):  # a server says so
-            Path(home).mkdir(mode=0o700, parents=True, exist_ok=True)  # Prefect makes one level only
+        with suppress(OSError):  # Prefect's server reports it
+            Path(home).mkdir(mode=0o700, parents=True, exist_ok=True)  # Prefect creates only one level
     sources.TomlConfigSettingsSourceBase._read_files = lambda *_, **__: {}
     vars(sources)["_get_profiles_path"] = lambda: _profiles_path(sources)
 
@@ -92,15 +93,15 @@ def _close_wandb(settings: ModuleType) -> None:
 
 
 def _close_numba(config: ModuleType) -> None:
-    vars(config)["_config_fname"] = os.devnull  # it looks again, later
+    vars(config)["_config_fname"] = os.devnull  # numba reads the file again later
 
 
 def _nothing(module: ModuleType) -> None:
-    """Do nothing: settings read at import are not read again."""
+    """Change nothing, because settings read at import are not read again."""
 
 
 class _Guard(MetaPathFinder):
-    """Import hook that finds the affected modules like Python, and changes them at import."""
+    """Import hook that finds the affected modules as Python does, and changes them at import."""
 
     CHANGES: ClassVar[dict[str, Change]] = {
         "prefect.settings.sources": _close_prefect,
@@ -152,7 +153,10 @@ class _Changing(Loader):
 
 @contextmanager
 def _elsewhere(file: str | None) -> Generator[None, None, None]:
-    """Change to the root folder, for all threads, until the block ends if the working folder has the file."""
+    """If the working folder has the file, change to the root folder until the block ends.
+
+    The change affects all threads.
+    """
     if file is None or not os.path.lexists(file):
         yield
         return

@@ -1,4 +1,4 @@
-"""Functions of the user's own Python files: found without running the file, and imported where they run."""
+"""Functions in the user's Python files: find them without running the file, import them."""
 
 import ast
 import sys
@@ -14,11 +14,11 @@ from winnow.tasks.errors import unknown_name
 from winnow.tasks.plugins.source_code import FromSource, import_sources_of
 
 
-def located(path: str) -> tuple[Path, str]:
-    """The file and the name of the function of `FILE.py:FUNCTION`.
+def locate_function(path: str) -> tuple[Path, str]:
+    """File and name of the function that `FILE.py:FUNCTION` names.
 
     Raises:
-        ValueError: If the file does not exist, or no function is named.
+        ValueError: If the file does not exist, or the path names no function.
     """
     file, colon, function = path.rpartition(":")
     if not colon or not function.isidentifier():
@@ -32,12 +32,12 @@ def located(path: str) -> tuple[Path, str]:
     except OSError as error:
         raise ValueError(f"the Python file {file!r} cannot be read: {error.strerror}") from error
     if not is_there or found.suffix != ".py":
-        raise ValueError(f"there is no Python file {file!r}; give its path from here, {Path.cwd()}")
+        raise ValueError(f"there is no Python file {file!r}; give its path relative to {Path.cwd()}")
     return found.resolve(), function
 
 
 def require_bound(file: Path, function: str) -> None:
-    """Refuse a file that is not Python, or that defines nothing of this name; the file is not run.
+    """Refuse a file that is not Python, or that does not define this name; the file is not run.
 
     Raises:
         ValueError: If the file is refused; the message names it.
@@ -52,7 +52,7 @@ def require_bound(file: Path, function: str) -> None:
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement of a module may bind, including those in nested blocks."""
+    """Names that a statement of a module may bind, including those in nested blocks."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -66,8 +66,8 @@ def import_function(file: str, function: str, digests: Mapping[str, str]) -> Cal
     """Import a file into this process and return its function.
 
     Args:
-        file: The file's whole path.
-        function: The function's name.
+        file: Full path of the file.
+        function: Name of the function.
         digests: SHA-256 of the files that were checked, by module name.
 
     Raises:

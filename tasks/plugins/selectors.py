@@ -1,4 +1,4 @@
-"""Selectors for campaigns: exceptions of a third-party selector name it."""
+"""Selectors for campaigns; an error of a third-party selector contains the selector's name."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -21,7 +21,7 @@ def campaign_selector(name: str, *, n_arms: int, n_examples: int, **params: obje
 
     Raises:
         AlgorithmError: Like `create_selector`.
-        PluginFailed: If a plug-in raises anything else.
+        PluginFailed: If a plug-in raises any other exception.
     """
     if (entry := third_party(name)) is None:
         return create_selector(name, n_arms=n_arms, n_examples=n_examples, **params)
@@ -32,13 +32,13 @@ def campaign_selector(name: str, *, n_arms: int, n_examples: int, **params: obje
 
 
 class PluginSelector:
-    """Call a third-party selector or router, and check what it returns.
+    """Call a third-party selector or router, and check its results.
 
     Args:
         plugin: The selector's plug-in.
         inner: The selector.
-        n_arms: K at the beginning; a router can get more.
-        n_examples: n.
+        n_arms: Number K of arms at the beginning; a router can get more.
+        n_examples: Number n of examples.
     """
 
     def __init__(self, plugin: Plugin, inner: Any, *, n_arms: int, n_examples: int) -> None:  # noqa: ANN401
@@ -49,22 +49,24 @@ class PluginSelector:
         """Propose the next pairs; see `Selector`.
 
         Raises:
-            PluginFailed: If anything is raised, or a proposed pair does not exist.
+            PluginFailed: If the selector raises an exception, or proposes a pair that does not exist.
         """
         with calling(self._plugin):
             batch = self._inner.ask(*given)
             if not isinstance(batch, Batch):
-                raise TypeError(f"ask returns a Batch, got {type(batch).__name__}")
+                raise TypeError(f"ask must return a Batch, got {type(batch).__name__}")
             for what, values, count in (
                 ("arm", batch.arms, self._n_arms),
                 ("example", batch.examples, self._n_examples),
             ):
                 if (outside := values[(values < 0) | (values >= count)]).size:
-                    raise ValueError(f"ask returned {what} {outside[0]}; there are {count}, from 0")
+                    raise ValueError(
+                        f"ask returned {what} {outside[0]}, but there are {count}, counted from 0"
+                    )
             return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """See `Selector`; raises `PluginFailed` if anything is raised."""
+        """Observe outcomes; see `Selector`. Raises `PluginFailed` if the selector raises."""
         with calling(self._plugin):
             self._inner.tell(batch, outcomes)
 
@@ -72,18 +74,18 @@ class PluginSelector:
         """See `Selector`.
 
         Raises:
-            PluginFailed: If anything is raised, or what is returned is not a decision about all arms.
+            PluginFailed: If the selector raises an exception, or its result is not a decision about all arms.
         """
         with calling(self._plugin):
             decision = self._inner.decision()
             if not isinstance(decision, Decision):
-                raise TypeError(f"decision returns a Decision, got {type(decision).__name__}")
+                raise TypeError(f"decision must return a Decision, got {type(decision).__name__}")
             _require_parts(decision)
             _require_arms(decision, self._n_arms)
             return decision
 
     def add_arm(self) -> int:
-        """See `Router`; raises `PluginFailed` if anything is raised."""
+        """Add an arm; see `Router`. Raises `PluginFailed` if the router raises."""
         with calling(self._plugin):
             added = int(self._inner.add_arm())
         self._n_arms = max(self._n_arms, added + 1)
@@ -103,7 +105,7 @@ class PluginSelector:
 
 
 def _require_parts(decision: Decision) -> None:
-    """Refuse a decision with fields of unknown types or values."""
+    """Refuse a decision whose fields have unknown types or values."""
     for name, kinds in PARTS.items():
         if not isinstance(found := getattr(decision, name), kinds):
             raise TypeError(f"the decision's {name} is {found!r:.80}, of type {type(found).__name__}")
@@ -132,7 +134,7 @@ PARTS: Mapping[str, tuple[type, ...]] = {
 
 
 def _require_arms(decision: Decision, n_arms: int) -> None:
-    """Refuse a decision that is not about `n_arms` arms."""
+    """Refuse a decision that does not cover exactly `n_arms` arms."""
     numbers = [decision.estimates, decision.lower, decision.upper, decision.ranked_by]
     named = [decision.best]
     if (compared := decision.differences) is not None:
@@ -142,9 +144,9 @@ def _require_arms(decision: Decision, n_arms: int) -> None:
         numbers += [getattr(decision.bets, each.name) for each in fields(Bets)]
     shapes = {each.shape if isinstance(each, np.ndarray) else None for each in numbers}
     if shapes != {(n_arms,)} or len(decision.status) != n_arms:
-        raise ValueError(f"the decision's arrays and status are not of {n_arms} arms each")
+        raise ValueError(f"the decision's arrays and status must have {n_arms} arms each")
     for arm in named:
         if arm is not None and not 0 <= arm < n_arms:
-            raise ValueError(f"the decision names arm {arm}; there are {n_arms}, from 0")
+            raise ValueError(f"the decision names arm {arm}, but there are {n_arms}, counted from 0")
     if (crossed := np.flatnonzero(decision.lower > decision.upper)).size:
         raise ValueError(f"the decision's interval of arm {crossed[0]} ends before it begins")

@@ -2,9 +2,10 @@
 
 A plug-in may be edited in place, so neither its name nor its version identifies its behaviour. So the modules
 that it can import are hashed with it, if they are its own: those of its top-level package and distribution,
-and all outside the folders of installed packages. Other packages, Python's own modules and Winnow's are
-excluded; `campaigns.versions` names the most important of them. Modules imported under a computed name, and
-files read as data, are not detected. Imports for type checkers never run, and are excluded.
+and all modules outside the folders of installed packages. Other packages, Python's own modules and Winnow's
+are excluded; `campaigns.versions` has the versions of the most important ones. Modules imported under a
+computed name, and files read as data, are not detected. Imports for type checkers never run, and are
+excluded.
 """
 
 import ast
@@ -41,11 +42,11 @@ IMPORTING = ("import_module", "__import__")
 """Functions that import a module by its name."""
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""Exceptions raised by parsing a file that is not Python."""
+"""Exceptions of the parser for a file that is not Python."""
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 
-PACKAGE = Path(__file__).parents[2]  # not resolved: in a checkout its folders are links to others
+PACKAGE = Path(__file__).parents[2]  # not resolved, because in a checkout its folders are links
 OURS = tuple((PACKAGE / name).resolve() for name in (".", "algorithms", "flows", "infra", "storage", "tasks"))
 
 PYTHONS = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
@@ -70,16 +71,16 @@ def code_digests(entry: EntryPoint) -> dict[str, str]:
 
 
 def _is_of_a_script(entry: Registered) -> bool:
-    """Whether it is defined in a script, a notebook or a file that was run, mostly for other purposes."""
+    """Whether a plug-in is defined in a script, a notebook or a file that was run."""
     module = entry.value.partition(":")[0]
     return module == "__main__" or module not in sys.modules
 
 
 def file_digests(path: Path, *, with_calls: bool = False) -> dict[str, str]:
-    """SHA-256 of a Python file and of each of its own modules that it imports, by module name.
+    """SHA-256 of a Python file and of each of its own imported modules, by module name.
 
-    Imports nothing. Its own modules are those in its folder, and those outside the folders of installed
-    packages.
+    Imports nothing. The file's own modules are those in its folder, and those outside the folders of
+    installed packages.
 
     Args:
         path: The file.
@@ -100,7 +101,7 @@ def file_digests(path: Path, *, with_calls: bool = False) -> dict[str, str]:
 
 
 def libraries_of(path: Path) -> tuple[str, ...]:
-    """Names of the installed distributions that a Python file and its own modules import; imports nothing.
+    """Installed distributions that a Python file and its own modules import; imports nothing.
 
     Raises:
         OSError: If the file cannot be read.
@@ -117,14 +118,15 @@ def libraries_of(path: Path) -> tuple[str, ...]:
 
 
 def module_digests(name: str, folder: Path) -> dict[str, str]:
-    """SHA-256 of the code that `python -m` runs from a folder: a module, its packages, and their imports.
+    """SHA-256 of the code that `python -m` runs from a folder.
 
     Args:
-        name: The module's name; of a package, its `__main__` runs.
+        name: Name of a module, or of a package, whose `__main__` runs.
         folder: The folder that Python searches first.
 
     Returns:
-        As `file_digests`, with modules of calls; empty if the folder has no such module.
+        As by `file_digests` with `with_calls`, for the module, its packages and their imports; empty if the
+        folder has no such module.
 
     Raises:
         OSError: If a file cannot be read.
@@ -137,7 +139,7 @@ def module_digests(name: str, folder: Path) -> dict[str, str]:
 
 
 def modules_within(folder: Path) -> frozenset[str]:
-    """Names of the modules and packages in a folder; programs there import them instead of libraries."""
+    """Names of modules and packages in a folder, which programs there import before libraries."""
     return frozenset(each.name for each in iter_modules([str(folder)]))
 
 
@@ -147,18 +149,17 @@ def _in_folder_or_own(name: str, folder: Path) -> ModuleSpec | None:
 
 
 class FromSource(SourceFileLoader):
-    """Loader of a module from its source, because bytecode next to it could belong to another source."""
+    """Loader of a module from its source; bytecode next to it could belong to another source."""
 
     digests: ClassVar[Mapping[str, str]] = {}
-    """SHA-256 of files that this process may run, by module name; files without an entry are allowed as
-    well."""
+    """SHA-256 of files that this process may run, by module name; other files are allowed as well."""
 
     def path_stats(self, path: str) -> NoReturn:
-        """Return nothing about the file, so that no bytecode is searched or written."""
-        raise OSError(f"{path} is compiled anew")
+        """Raise `OSError`, so that no bytecode is read or written."""
+        raise OSError(f"{path} is always compiled")
 
     def get_data(self, path: str) -> bytes:
-        """The file's content, if it has the approved digest.
+        """Content of the file, if it has the approved digest.
 
         Raises:
             ImportError: If the file was changed after it was approved.
@@ -170,13 +171,13 @@ class FromSource(SourceFileLoader):
 
 
 def import_sources_of(folder: Path, digests: Mapping[str, str]) -> None:
-    """Make this process import modules of a folder by `FromSource`, except installed packages.
+    """Make this process import a folder's modules by `FromSource`, except installed packages.
 
     Code in the folder can import all modules there. Libraries can import only the approved ones: otherwise a
     new file could take the name of a library's module.
 
     Args:
-        folder: The full path of the folder, without links.
+        folder: Full path of the folder, without links.
         digests: SHA-256 of the approved files, by module name.
     """
     FromSource.digests = digests
@@ -187,7 +188,7 @@ def import_sources_of(folder: Path, digests: Mapping[str, str]) -> None:
     )
 
     def hook(path: str) -> PathEntryFinder:
-        places = Path(os.path.abspath(path)), Path(path).resolve()  # of a link, both
+        places = Path(os.path.abspath(path)), Path(path).resolve()  # for a link, both
         if not any(_is_within(place, folder) for place in places):
             raise ImportError(f"{path} is outside the folder")
         return finder(path)
@@ -205,11 +206,11 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _FinderWithin(MetaPathFinder):
-    """Finder of a folder's modules."""
+    """Import finder for a folder's modules."""
 
     folder: Path
     names: frozenset[str] | None
-    """The names to find; None for imports from code of the folder."""
+    """Names of the modules to find; None for all modules, if code of the folder imports them."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -227,7 +228,7 @@ class _FinderWithin(MetaPathFinder):
 
 
 def _in_folder(name: str, folder: Path) -> ModuleSpec | None:
-    """The `ModuleSpec` of a module inside a folder, directly or in packages; None if it is not there."""
+    """`ModuleSpec` of a module in a folder, directly or in packages; None if it is not there."""
     places: Sequence[str] | None = [str(folder)]
     spec = None
     parts = name.split(".")
@@ -257,7 +258,7 @@ def _read_digests(
         if name in seen:
             continue
         seen.add(name)
-        # Whoever imports a.b.c runs a and a.b as well.
+        # Importing a.b.c runs a and a.b as well.
         waiting += [name.rpartition(".")[0]] if "." in name else []
         if (spec := find(name)) is not None and (content := _content(spec)) is not None:
             found[name] = sha256(content).hexdigest()
@@ -274,7 +275,7 @@ def _own_names(entry: EntryPoint) -> frozenset[str]:
 
 
 def _found(name: str) -> ModuleSpec | None:
-    """The `ModuleSpec` of a module, found without importing it or its packages."""
+    """`ModuleSpec` of a module, found without importing the module or its packages."""
     loaded = sys.modules.get(name)
     if loaded is not None and loaded.__spec__ is not None:
         return loaded.__spec__
@@ -304,7 +305,7 @@ def _is_own(spec: ModuleSpec, own: frozenset[str]) -> bool:
 
 
 def _content(spec: ModuleSpec) -> bytes | None:
-    """The bytes of a module's file, source or compiled; None for a folder without code."""
+    """Bytes of a module's file, source or compiled; None for a folder without code."""
     read = getattr(spec.loader, "get_data", None)
     if not spec.has_location or spec.origin is None or read is None:
         return None
@@ -313,10 +314,10 @@ def _content(spec: ModuleSpec) -> bytes | None:
 
 
 def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
-    """Names of all modules that a source file may import, including imports inside functions."""
+    """Names of all modules that a source file may import, including imports in functions."""
     try:
         tree = ast.parse(content)
-    except UNREADABLE:  # an extension, or a file that nobody can import
+    except UNREADABLE:  # an extension, or a file that cannot be imported
         return
     for node in _run(tree):
         if isinstance(node, ast.Import):
@@ -324,12 +325,12 @@ def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node, spec)
             yield base
-            # A module, or a name within one: nobody can tell from here.
+            # May be a module, or a name in a module.
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 def _imported_by_calls(spec: ModuleSpec, content: bytes) -> Iterator[str]:
-    """Modules that literals name: in calls of `import_module` and `__import__`, and a package's `__all__`."""
+    """Modules named by literals: in calls of `IMPORTING`, and in a package's `__all__`."""
     try:
         tree = ast.parse(content)
     except UNREADABLE:
@@ -358,7 +359,7 @@ def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _from(name: str, package: str) -> Iterator[str]:
-    """The module of an argument of `import_module`, which may be relative to a package."""
+    """Modules that an argument of `import_module` may mean; it may be relative to a package."""
     plain = name.lstrip(".")
     yield plain
     if plain != name:

@@ -1,1 +1,1 @@
-"""Child processes: starting, messages and ending."""
+"""Child processes: starting them, exchanging messages with them, ending them."""

@@ -1,7 +1,7 @@
 """Messages between two processes: one JSON object per line over a stream socket.
 
-JSON instead of pickle, because one side parses content of models and checkpoints. Non-ASCII characters are
-escaped, so a line break always ends a message and any string survives.
+The format is JSON instead of pickle, because one side parses content of models and checkpoints. Non-ASCII
+characters are escaped, so a line break always ends a message and any string survives.
 """
 
 import json
@@ -16,7 +16,7 @@ CHUNK = 1 << 20  # bytes
 
 
 class Channel:
-    """One end of a message connection. One thread may send while another receives.
+    """One end of a message connection; one thread may send while another receives.
 
     Args:
         connection: A connected stream socket, closed by `close`.
@@ -29,20 +29,20 @@ class Channel:
         self._received = bytearray()
 
     def send(self, message: Mapping[str, object]) -> None:
-        """Send one message; raises `OSError` if the other side is gone or does not read in time."""
+        """Send a message; raises `OSError` if the other process has ended or does not read in time."""
         self._socket.sendall(json.dumps(message).encode("ascii") + b"\n")
 
     def receive(self, timeout: float, most_bytes: Callable[[], float] = lambda: math.inf) -> JsonObject:
-        """The next message.
+        """Receive the next message.
 
         Args:
             timeout: Seconds to wait for more data, 0 or more; a partial message is kept for the next call.
-            most_bytes: Returns the maximum length of a message in bytes; called as it arrives. A longer
+            most_bytes: Returns the maximum length of a message in bytes; called as data arrive. A longer
                 message is not read further.
 
         Raises:
-            TimeoutError: If the message is not complete yet.
-            EOFError: If the other side is gone.
+            TimeoutError: If the message is not complete in time.
+            EOFError: If the other process has closed the connection.
             ValueError: If the data are not a message.
         """
         searched = 0
@@ -58,9 +58,9 @@ class Channel:
         try:
             message = json.loads(line)
         except RecursionError as error:
-            raise ValueError("a message has too many brackets within brackets") from error
+            raise ValueError("a message has too deeply nested brackets") from error
         if not isinstance(message, dict):
-            raise ValueError(f"a message is a JSON object, not {type(message).__name__}")
+            raise ValueError(f"a message must be a JSON object, not {type(message).__name__}")
         return message
 
     def close(self) -> None:

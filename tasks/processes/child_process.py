@@ -1,8 +1,8 @@
-"""Start and end of child processes, with their command, environment and log.
+"""Start and end child processes, with their command, environment and log.
 
 Every child of Winnow leads its own session: a terminal's Ctrl-C does not reach it, and it is ended together
 with all processes that it started. It inherits no descriptors except the named ones. A child that must not
-outlive its parent detects the parent's end itself: `worker_side.ParentLink` looks at the parent's process id,
+outlive its parent detects the parent's end itself: `worker_side.ParentLink` checks the parent's process id,
 `parent_watchdog` waits until the pipe at its standard input closes.
 """
 
@@ -22,19 +22,19 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.library_settings import compiled_code
 from winnow.tasks.plugins.own_files import open_to_append
 
-ROOT = Path(__file__).parents[3]  # the folder that holds the package `winnow`; a checkout has links in it
+ROOT = Path(__file__).parents[3]  # the folder with the package `winnow`; in a checkout it has links
 
 
 def module_command(module: str, *arguments: object) -> list[str]:
-    """The command line that runs a module."""
-    # -P: a folder named `tasks` where the user stands must not shadow ours.
+    """Command line that runs a module."""
+    # -P: a folder `tasks` in the working folder must not replace ours.
     return [sys.executable, "-P", "-m", module, *map(str, arguments)]
 
 
 def worker_environment(
     environment: Mapping[str, str], forced: Mapping[str, str], inherited: Collection[str] | None = None
 ) -> dict[str, str]:
-    """All variables of a worker.
+    """All environment variables of a worker.
 
     Args:
         environment: Additional variables; the user's values take precedence.
@@ -47,10 +47,10 @@ def worker_environment(
 
 
 Stream = int | IO[bytes] | None
-"""A file, a descriptor, `subprocess.PIPE` or the like; None is the parent's own."""
+"""A file, a descriptor, `subprocess.PIPE` or the like; None means the parent's own stream."""
 
 FORCED_SECONDS = 10.0
-"""Seconds until a killed process is gone."""
+"""Maximum seconds for a killed process to end."""
 
 
 def start_process(
@@ -67,12 +67,12 @@ def start_process(
 
     Args:
         command: The program and its arguments.
-        stdin: Its standard input.
-        stdout: Its standard output.
-        stderr: Its standard error.
-        environment: All its variables; None for this process's.
-        descriptors: The descriptors that it inherits.
-        folder: Its working folder; None for this process's.
+        stdin: Standard input of the program.
+        stdout: Standard output of the program.
+        stderr: Standard error of the program.
+        environment: All variables of the program; None for those of this process.
+        descriptors: The descriptors that the program inherits.
+        folder: Working folder of the program; None for that of this process.
 
     Raises:
         OSError: If the program cannot be started.
@@ -90,18 +90,20 @@ def start_process(
 
 
 class SessionLeader(Protocol):
-    """Interface of a child process that leads a session: from `start_process`, or from a fork server."""
+    """Interface of a child process that leads a session, started directly or by a fork server."""
 
     @property
     def pid(self) -> int:
-        """Its process id, which is also that of its process group."""
+        """Process id, which is also the id of the process group."""
 
     def wait(self, timeout: float, /) -> int:
-        """Its exit code; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
+        """Exit code; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
 
 
 def end_process(process: SessionLeader, patience: float = 0.0) -> None:
-    """End a process and its children, and close our ends of its pipes; return when they are gone.
+    """End a process and its children, and close our ends of its pipes.
+
+    Returns when all of them have ended.
 
     Args:
         process: The process; it can have ended already.
@@ -109,7 +111,7 @@ def end_process(process: SessionLeader, patience: float = 0.0) -> None:
     """
     for pipe in (getattr(process, name, None) for name in ("stdin", "stdout", "stderr")):
         if pipe is not None:
-            with suppress(OSError):  # what was not written yet has no reader
+            with suppress(OSError):  # unwritten data have no reader
                 pipe.close()
     if patience:
         _signal_group(process.pid, signal.SIGTERM)
@@ -123,10 +125,10 @@ def end_process(process: SessionLeader, patience: float = 0.0) -> None:
 
 
 def _signal_group(group: int, number: signal.Signals) -> bool:
-    """Signal every process of the group; return whether there was one."""
+    """Signal every process of the group; return whether the group had any."""
     try:
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies
+    except (ProcessLookupError, PermissionError):  # macOS raises the latter for a group of zombies
         return False
     return True
 
@@ -135,7 +137,7 @@ def _signal_group(group: int, number: signal.Signals) -> bool:
 def running_process(
     command: Sequence[str], *, stdin: Stream = DEVNULL, stdout: Stream = DEVNULL, stderr: Stream = DEVNULL
 ) -> Generator[subprocess.Popen[bytes], None, None]:
-    """Run a program as `start_process` does; it is gone with its children when the block ends."""
+    """Run a program as `start_process` does; end it with its children when the block ends."""
     process = start_process(command, stdin=stdin, stdout=stdout, stderr=stderr)
     try:
         yield process
@@ -144,16 +146,16 @@ def running_process(
 
 
 MOST_SHOWN_BYTES = 1 << 16
-"""Bytes at the end of a process's output that are searched for its last lines."""
+"""Maximum bytes at the end of a process's output that are searched for its last lines."""
 
 
 def last_lines(output: BinaryIO, count: int, start: int = 0) -> list[str]:
     """The last lines of a process's output that are not blank.
 
     Args:
-        output: The file that holds its output.
+        output: The file with the output.
         count: Maximum number of lines.
-        start: Offset in the file at which its output begins.
+        start: Offset in the file at which the process's output begins.
     """
     end = output.seek(0, os.SEEK_END)
     output.seek(max(start, end - MOST_SHOWN_BYTES))
@@ -162,12 +164,12 @@ def last_lines(output: BinaryIO, count: int, start: int = 0) -> list[str]:
 
 
 def log_file(folder: Path, model: str) -> Path:
-    """The log file of a model, whose name may have any characters."""
+    """Path of a model's log file; the model's name may have any characters."""
     return folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model)}.log"
 
 
 def open_log(log: Path) -> BinaryIO:
-    """Open the file for appending; creates its folders.
+    """Open a log file for appending; creates its folders.
 
     Raises:
         WinnowError: If the file cannot be written.
@@ -176,6 +178,6 @@ def open_log(log: Path) -> BinaryIO:
         return open_to_append(log)
     except OSError as error:
         raise WinnowError(
-            f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "
-            "or name another folder in execution.log_folder"
+            f"the log {log} of an engine cannot be written ({error.strerror}); free disk space, "
+            "or set execution.log_folder to another folder"
         ) from error

@@ -1,7 +1,7 @@
-"""Client side of a fork server: forks workers of a module from a process that has already imported it.
+"""Client side of a fork server, which forks workers with their modules already imported.
 
 The server runs until its block ends; code that starts a worker meanwhile need not handle it. If a server
-cannot start or is gone, only time is lost: a worker then makes its own imports.
+cannot start or has ended, only time is lost, because a worker then makes its own imports.
 """
 
 import logging
@@ -28,11 +28,11 @@ from winnow.tasks.processes.child_process import (
 
 
 class ForkedProcess:
-    """A running process that leads its own session.
+    """A running forked process that leads its own session.
 
     Args:
-        pid: Its process id.
-        report: The channel on which its fork server reports its exit; it is closed after that.
+        pid: Process id.
+        report: The channel on which the fork server reports the exit; it is closed after that.
     """
 
     def __init__(self, pid: int, report: Channel) -> None:
@@ -42,7 +42,7 @@ class ForkedProcess:
         self._reading = threading.Lock()
 
     def poll(self) -> int | None:
-        """Its exit code, or minus the number of the signal that ended it; None while it runs."""
+        """Exit code, or minus the number of the signal that ended it; None while it runs."""
         with suppress(subprocess.TimeoutExpired):
             return self.wait(0.0)
         return None
@@ -61,7 +61,7 @@ class ForkedProcess:
         except TimeoutError:
             raise subprocess.TimeoutExpired(f"the forked process {self.pid}", timeout) from None
         except (EOFError, KeyError, OSError, TypeError, ValueError):
-            # The server is gone, and nobody will say. What it forked ends with it, in a second at most.
+            # The server has ended, so no report comes. Its forks end with it, within a second.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             return -signal.SIGKILL
@@ -70,20 +70,20 @@ class ForkedProcess:
 LOGGER = logging.getLogger("winnow.engines")
 
 IMPORT_SECONDS = 600.0
-"""Maximum seconds until a server answers; two busy cores took 27."""
+"""Maximum seconds until a server answers; on two busy cores it took 27."""
 
 SEND_SECONDS = 60.0
-LOOK_PERIOD = 0.5  # seconds between looks at whether a silent server lives
+LOOK_PERIOD = 0.5  # seconds between checks whether a silent server runs
 END_SECONDS = 5.0
-GOING_SECONDS = 1.0  # a socket closes a moment before its process ends
+GOING_SECONDS = 1.0  # a socket closes shortly before its process ends
 
 
 class NoFork(Exception):
-    """A server could not fork a worker; the message gives the reason."""
+    """A server could not fork a worker; the message says why."""
 
 
 class ForkServer:
-    """A running `fork_server_side`; its imports continue after the constructor returned.
+    """A running `fork_server_side`, which may still import after the constructor returned.
 
     It leads its own session, like workers, and ends with this process in any case; so do the workers that it
     forked.
@@ -114,11 +114,11 @@ class ForkServer:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id of the server."""
         return self._process.pid
 
     def is_gone(self, patience: float = 0.0) -> bool:
-        """Whether it has ended, or ends within `patience` seconds."""
+        """Whether the server has ended, or ends within `patience` seconds."""
         try:
             self._process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -132,9 +132,9 @@ class ForkServer:
 
         Args:
             link: The worker's end of a message connection.
-            log: The file for its output.
-            environment: All its variables.
-            forced: Those of them that no import reads.
+            log: The file for the worker's output.
+            environment: All variables of the worker.
+            forced: The variables among them that no import reads.
 
         Raises:
             NoFork: If the worker cannot be forked.
@@ -157,9 +157,9 @@ class ForkServer:
         return ForkedProcess(pid, report)
 
     def close(self) -> None:
-        """End it, and all workers that it forked; returns when it is gone."""
+        """End the server and all workers that it forked; return when the server has ended."""
         self._control.close()
-        if self.has_answered:  # else it may still import, and look at nothing
+        if self.has_answered:  # otherwise it may still import, and check nothing
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(END_SECONDS)
         end_process(self._process)
@@ -170,13 +170,13 @@ class ForkServer:
             try:
                 return int(report.receive(LOOK_PERIOD)["pid"])
             except TimeoutError:
-                # A process that we forked may hold a copy of the server's end.
+                # A process forked here may hold a copy of the server's end.
                 if self.is_gone() or time.monotonic() > deadline:
                     raise
 
 
-class _Holding:
-    """The server of a module while some block needs it; a server that ends is replaced."""
+class _ModuleServer:
+    """The server of a module while a block needs it; a server that ends is replaced."""
 
     def __init__(self, module: str, log: Path, environment: Mapping[str, str]) -> None:
         self.holders = 0
@@ -196,8 +196,8 @@ class _Holding:
                 self._server = ForkServer(self._module, log=self._log, environment=self._environment)
             return self._server
 
-    def refused(self, server: ForkServer, error: NoFork) -> None:
-        """Record that a server forked no worker; if it hangs, end it with all its workers."""
+    def record_refusal(self, server: ForkServer, error: NoFork) -> None:
+        """Record that a server did not fork a worker; if it hangs, end it with all its workers."""
         is_gone = server.is_gone(GOING_SECONDS)
         with self._lock:
             if server is not self._server:
@@ -213,7 +213,7 @@ class _Holding:
                 )
 
     def close(self) -> None:
-        """End the server, if there is one."""
+        """End the server, if it runs."""
         with self._lock:
             if self._server is not None:
                 self._server.close()
@@ -224,14 +224,14 @@ class _Holding:
         self._server = None
         self._is_hopeless = not server.has_answered
         LOGGER.warning(
-            "no engine can be forked from the process that has made its imports (%s); see %s",
+            "no engine can be forked from the process that has imported its modules (%s); see %s",
             why,
             server.log,
             extra={"event": "fork_server_ended"},
         )
 
 
-_held: dict[str, _Holding] = {}
+_held: dict[str, _ModuleServer] = {}
 _holding = threading.Lock()
 
 
@@ -239,10 +239,10 @@ _holding = threading.Lock()
 def forking(
     module: str, *, log: Path, environment: Mapping[str, str], at_once: bool = False
 ) -> Generator[None, None, None]:
-    """Fork workers of a module until the block ends; then the server and all workers are ended.
+    """Fork workers of a module until the block ends, which ends the server and all workers.
 
-    Nested blocks, and blocks in several threads, share the first one's server. Only on Linux can a process
-    with so many imports be forked; elsewhere this does nothing.
+    Nested blocks, and blocks in several threads, share the first block's server. A process with so many
+    imports can be forked only on Linux; elsewhere this does nothing.
 
     Args:
         module: The module that workers run.
@@ -257,7 +257,7 @@ def forking(
         yield
         return
     with _holding:
-        holding = _held.setdefault(module, _Holding(module, log, environment))
+        holding = _held.setdefault(module, _ModuleServer(module, log, environment))
         holding.holders += 1
     try:
         if at_once:
@@ -272,10 +272,13 @@ def forking(
             holding.close()
 
 
-def forked(
+def fork_worker(
     module: str, link: socket.socket, log: BinaryIO, environment: Mapping[str, str], forced: Collection[str]
 ) -> ForkedProcess | None:
-    """Fork a worker from the module's server; None if no server runs or it fails. See `ForkServer.fork`."""
+    """Fork a worker from the module's server; None if no server runs or the fork fails.
+
+    See `ForkServer.fork` for the arguments.
+    """
     with _holding:
         holding = _held.get(module)
     if holding is None or (server := holding.server()) is None:
@@ -283,5 +286,5 @@ def forked(
     try:
         return server.fork(link, log, environment, forced)
     except NoFork as error:
-        holding.refused(server, error)
+        holding.record_refusal(server, error)
         return None

@@ -1,16 +1,16 @@
-"""A process that has imported what workers need, and forks workers on request.
+"""Process that has imported the modules that workers need, and forks workers on request.
 
-python -P -m winnow.tasks.processes.fork_server_side MODULE DESCRIPTOR PARENT
+    python -P -m winnow.tasks.processes.fork_server_side MODULE DESCRIPTOR PARENT
 
 The module has `preload`, which only imports, and `main`, which a worker runs. Each byte on the socket
-DESCRIPTOR brings three descriptors: the worker's socket, its log, and a report socket. There this process
-receives {"environment", "forced", "folder"}, the worker sends {"pid"} once it leads a session, and when it
-has ended this process sends {"code"}.
+DESCRIPTOR brings three descriptors: the worker's socket, its log, and a report socket. On the report socket
+this process receives {"environment", "forced", "folder"}; the worker sends {"pid"} when it leads a session;
+and when it has ended, this process sends {"code"}.
 
-A worker is run as a new process instead if forking is unsafe: if a thread or a device of this process would
-not survive it, or if the worker needs another environment than the one of the imports.
+A worker runs as a new process instead if forking is unsafe: if a thread or a device of this process would not
+survive it, or if the worker needs another environment than that of the imports.
 
-This process starts no thread. A timer checks whether the parent is alive, also during imports.
+This process starts no thread. A timer checks whether the parent runs, also during imports.
 """
 
 import gc
@@ -43,15 +43,15 @@ installs for GPUs, would start compilers and threads that wait for them. Engines
 variables."""
 
 SPARED = re.compile(r"jemalloc_bg_thd|cuda[0-9a-f]{11}")
-"""Threads that a forked process may lose: pyarrow's memory thread, which restarts by itself, and NVML's,
-which vLLM uses to find GPUs at import and opens again each time. CUDA itself has other threads."""
+"""Names of threads that a forked process may lose: pyarrow's memory thread, which restarts by itself, and
+NVML's, which vLLM uses to find GPUs at import and opens again each time. CUDA itself has other threads."""
 
 IMMATERIAL = ("PREFECT_", "PYTEST_")
 """Name prefixes of variables that no import of a worker reads."""
 
 
 class ForkServer:
-    """Fork workers of a module until its parent closes the connection.
+    """Fork workers of a module until the parent closes the connection.
 
     Args:
         module: The module that workers run, already imported.
@@ -69,7 +69,7 @@ class ForkServer:
             each.setblocking(False)
 
     def serve(self) -> None:
-        """Answer requests, and report exits of workers."""
+        """Answer requests, and report exits of workers, until the parent closes the connection."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wakes.fileno(), warn_on_full_buffer=False)
         events = select.poll()
@@ -80,7 +80,7 @@ class ForkServer:
             if self._ended.fileno() in ready:
                 with suppress(BlockingIOError):
                     self._ended.recv(4096)
-                self._tell_ends()
+                self._report_exits()
             if self._control.fileno() in ready and not self._serve_one():
                 return
 
@@ -90,7 +90,7 @@ class ForkServer:
             _kill(pid)
 
     def _serve_one(self) -> bool:
-        """Answer a request; return False if there will be no further one."""
+        """Answer one request; return False if the parent has closed the connection."""
         sent, descriptors, *_ = socket.recv_fds(self._control, 1, 3)
         if not sent:
             return False
@@ -112,13 +112,13 @@ class ForkServer:
         return True
 
     def _obstacle(self, request: JsonView) -> str | None:
-        """Reason why this process cannot fork a worker in its present state; None if forking is safe."""
+        """Reason why this process cannot fork a worker now; None if forking is safe."""
         if threads := _threads():
             return f"imports left threads ({', '.join(threads)}), which a fork would lose"
         if _device_is_open():
             return "imports opened a device, which a fork cannot use"
         changed = differing(self._environment, request["environment"], request["forced"])
-        return f"imports were made with another {', '.join(changed)}" if changed else None
+        return f"imports were made with other values of {', '.join(changed)}" if changed else None
 
     def _be_worker(self, link: int, log: int, said: Channel, request: JsonView, why: str | None) -> NoReturn:
         server = os.getppid()
@@ -137,7 +137,7 @@ class ForkServer:
             said.close()
             environment = request["environment"]
             if why is None and _fork_broke_device():
-                why = "imports asked for devices, which a fork cannot use"
+                why = "imports used devices, which a fork cannot use"
             if why is not None:
                 _start_fresh(why, module_command(self._module, link, server), link, environment)
             os.environ.clear()
@@ -148,11 +148,11 @@ class ForkServer:
         finally:
             os._exit(1)
 
-    def _tell_ends(self) -> None:
+    def _report_exits(self) -> None:
         for pid, said in list(self._workers.items()):
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 continue
-            _kill(pid)  # what it left behind, while its number cannot belong to others
+            _kill(pid)  # ends its children, while its id cannot belong to another process
             _, status = os.waitpid(pid, 0)
             del self._workers[pid]
             with suppress(OSError):
@@ -161,11 +161,11 @@ class ForkServer:
 
 
 def differing(ours: Mapping[str, str], theirs: Mapping[str, str], forced: Collection[str]) -> list[str]:
-    """The variables for which a worker needs its own imports, sorted.
+    """Names of variables for which a worker needs its own imports, sorted.
 
     Args:
         ours: The environment of the imports.
-        theirs: That of the worker.
+        theirs: The environment of the worker.
         forced: Variables of the worker that no import reads.
     """
     names = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
@@ -173,19 +173,19 @@ def differing(ours: Mapping[str, str], theirs: Mapping[str, str], forced: Collec
 
 
 def _threads() -> list[str]:
-    """Names of other threads that a fork would lose; see `SPARED`."""
+    """Names of other threads that a fork would lose, except those in `SPARED`."""
     by_number = {each.native_id: each.name for each in threading.enumerate()}
     unnamed = _thread_name(os.getpid())
     names = []
     for number in {int(each) for each in os.listdir("/proc/self/task")} - {os.getpid()}:
-        with suppress(FileNotFoundError):  # it has ended meanwhile
+        with suppress(FileNotFoundError):  # the thread has ended meanwhile
             name = _thread_name(number)
             names.append(by_number.get(number, name) if name == unnamed else name)
     return sorted(name for name in names if not SPARED.fullmatch(name))
 
 
 def _thread_name(number: int) -> str:
-    """The system's name of a thread; an unnamed thread has that of the first."""
+    """The system's name of a thread; an unnamed thread has the name of the first thread."""
     return Path(f"/proc/self/task/{number}/comm").read_text().strip()
 
 
@@ -195,13 +195,13 @@ def _device_is_open() -> bool:
 
 
 def _fork_broke_device() -> bool:
-    """Whether this forked process cannot use a device because its parent has counted or opened one."""
+    """Whether this forked process cannot use a device because its parent counted or opened one."""
     torch = sys.modules.get("torch")
     return torch is not None and torch.cuda._is_in_bad_fork()
 
 
 def _start_fresh(why: str, command: list[str], link: int, environment: Mapping[str, str]) -> NoReturn:
-    print(f"started without the imports at hand: {why}", flush=True)
+    print(f"started as a new process without the prepared imports: {why}", flush=True)
     os.set_inheritable(link, True)
     os.execve(command[0], command, environment)
 
@@ -213,13 +213,13 @@ def _forget_signals() -> None:
 
 
 def _kill(pid: int) -> None:
-    for end in (os.killpg, os.kill):  # the latter as long as it leads no group
+    for end in (os.killpg, os.kill):  # the latter, while it leads no group
         with suppress(ProcessLookupError):
             end(pid, signal.SIGKILL)
 
 
 def main() -> None:
-    """Import, then serve; end with the parent."""
+    """Import the module, then serve; end with the parent."""
     module, descriptor, parent = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     servers: list[ForkServer] = []
 
@@ -236,7 +236,7 @@ def main() -> None:
     settle_libraries()
     import_module(module).preload()
     gc.collect()
-    gc.freeze()  # so that no collection in a worker copies what all share
+    gc.freeze()  # so that garbage collection in a worker copies no shared pages
     servers.append(ForkServer(module, socket.socket(fileno=descriptor), environment))
     try:
         servers[0].serve()

@@ -20,7 +20,7 @@ if groups:
     sys.path.append(sys.argv[2])
     try:
         end = runpy.run_path(sys.argv[1])["end_tree"]
-    except Exception:  # such as of an environment that was removed meanwhile
+    except Exception:  # for example if the environment was removed meanwhile
         pass
 for group in groups:
     try:
@@ -33,9 +33,9 @@ _ARGUMENTS = (process_tree.__file__, str(Path(psutil.__file__).parents[1]))
 
 
 class OrphanGuard:
-    """A small process that ends the watched programs and their descendants after this process has ended.
+    """A small process that ends the watched programs and their descendants after this process.
 
-    A program is identified by its process group; see `process_tree`. Threads may share a guard.
+    A program is identified by its process group; see `process_tree`. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class OrphanGuard:
         self._process = start_process(command, stdin=subprocess.PIPE)
 
     def watch(self, group: int) -> None:
-        """End a process group when this process ends."""
+        """End a process group as soon as this process has ended."""
         self._send(f"+{group}\n")
 
     def forget(self, group: int) -> None:
@@ -60,7 +60,7 @@ class OrphanGuard:
             self._process.wait(FORCED_SECONDS)
 
     def _send(self, line: str) -> None:
-        with self._lock, suppress(OSError, ValueError):  # it was ended by somebody else, or closed
+        with self._lock, suppress(OSError, ValueError):  # the guard was ended from outside, or closed
             if self._process.stdin is not None:
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()

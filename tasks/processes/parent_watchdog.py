@@ -1,4 +1,4 @@
-"""End processes that are useless without their parent."""
+"""End this process together with its parent."""
 
 import os
 import sys
@@ -6,12 +6,12 @@ import threading
 
 
 def exit_with_parent() -> None:
-    """End this process once its standard input, a pipe from its parent, closes."""
+    """End this process when its standard input, a pipe from its parent, closes."""
     threading.Thread(target=_wait_and_exit, daemon=True).start()
 
 
 def _wait_and_exit() -> None:
-    # Past Python's buffer, whose lock a thread that waits would still hold while the interpreter ends.
+    # Bypasses Python's buffer, whose lock a waiting thread would still hold at exit.
     while os.read(sys.stdin.fileno(), 4096):
         pass
     os._exit(0)

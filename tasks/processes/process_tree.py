@@ -1,4 +1,4 @@
-"""End a program with all processes that it started, including those that lead their own session.
+"""End a program with all processes that it started, including those with their own session.
 
 The guard of `orphans` runs this file without the rest of Winnow, so the file imports nothing from Winnow.
 """
@@ -13,15 +13,15 @@ _MOST_ROUNDS = 20
 
 
 def end_tree(leader: int) -> None:
-    """Kill a process with its group and all its descendants; the caller must then wait for the leader.
+    """Kill a process with its group and all its descendants.
 
-    A process is not found if it has left the group and its parent has already ended, because nothing links
-    it to the program then.
+    The caller must then wait for the leader. A process is not found if it has left the group and its parent
+    has already ended, because nothing links it to the program then.
 
     Args:
         leader: Id of a process that leads its group and has not been waited for.
     """
-    _signal(leader, signal.SIGSTOP)  # what stands still starts nothing while it is looked at
+    _signal(leader, signal.SIGSTOP)  # a stopped process starts no other during the search
     found: set[psutil.Process] = set()
     with suppress(psutil.Error):
         program = psutil.Process(leader)

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from winnow.storage.json_types import JsonObject
 
 Receive = Callable[[float | None, Callable[[], float]], JsonObject]
-"""Reads a `WorkerProcess`'s next message, with a time limit in seconds and a maximum length."""
+"""Reads the next message of a `WorkerProcess`, with a time limit in seconds and a maximum length."""
 
 
 class Replies:
-    """Read a worker's messages for several threads: one waiting thread reads for all of them.
+    """Read a worker's messages for several threads; one waiting thread reads for all of them.
 
     Args:
         receive: Reads one message; called by one thread at a time.
@@ -25,23 +25,25 @@ class Replies:
         self._arrived: dict[int, JsonObject] = {}
         self._error: Exception | None = None
         self._is_read = False
-        self._last = -math.inf  # when a message came
+        self._last = -math.inf  # time of the last message
         self._numbers = 0
 
     def expect(self, most_bytes: int) -> int:
-        """Reserve a number for a further reply of at most `most_bytes`."""
+        """Reserve a number for one more reply of at most `most_bytes`."""
         with self._changed:
             self._numbers += 1
             self._most_bytes[self._numbers] = most_bytes
             return self._numbers
 
     def wait(self, number: int, timeout: float | None) -> JsonObject:
-        """Wait for a reply; `timeout` limits the seconds without any reply, None waits forever.
+        """Wait for the reply with this number.
+
+        `timeout` limits the seconds without any reply; None means no limit.
 
         Raises:
-            TimeoutError: If no thread got a reply for that long. Other threads continue waiting.
+            TimeoutError: If no thread received a reply for that long. Other threads continue waiting.
             ValueError: If a message is not a valid reply; raised in all threads.
-            Exception: The one that ended the reading; raised in all threads.
+            Exception: The exception that ended the reading; raised in all threads.
         """
         begun = time.monotonic()
 
@@ -61,7 +63,7 @@ class Replies:
                         raise self._error
                     if (patience := left()) is not None and patience <= 0.0:
                         raise TimeoutError
-                    if self._is_read:  # and a message came meanwhile, for another one
+                    if self._is_read:  # and a message for another thread arrived meanwhile
                         continue
                     self._is_read = True
                 self._read(patience)

@@ -1,4 +1,4 @@
-"""A Python module run as a child process that answers messages, and is certainly gone when closed."""
+"""A Python module that runs as a child process, answers messages, and surely ends on close."""
 
 import contextlib
 import math
@@ -22,10 +22,10 @@ from winnow.tasks.processes.child_process import (
     start_process,
     worker_environment,
 )
-from winnow.tasks.processes.fork_server import ForkedProcess, forked
+from winnow.tasks.processes.fork_server import ForkedProcess, fork_worker
 
-LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
-SEND_TIMEOUT = 60.0  # seconds; a worker reads all the time, so one that does not is stuck
+LIVENESS_PERIOD = 0.5  # seconds between checks of a silent process
+SEND_TIMEOUT = 60.0  # seconds; a worker always reads, so one that does not is stuck
 POLITE_SECONDS = 5.0
 REPORTED_LOG_LINES = 5
 
@@ -33,22 +33,23 @@ _Started = tuple["subprocess.Popen[bytes] | ForkedProcess", socket.socket]
 
 
 class WorkerEnded(Exception):
-    """The process ended unexpectedly, or closed the connection; the message quotes the end of its log."""
+    """The process ended unexpectedly, or closed the connection; the message quotes its log's end."""
 
 
 class WorkerProcess:
-    """A running `python -m module DESCRIPTOR PARENT`; the module ends when it receives {"close": true}.
+    """A running `python -m module DESCRIPTOR PARENT`, which ends at the message {"close": true}.
 
     It leads its own session: a terminal's Ctrl-C does not reach it, and its children can be ended with it.
-    Both its output streams go to the log. If `fork_server.forking` runs a server of the module, it is forked
-    from that one, without repeating imports.
+    Both its output streams go to the log. If `fork_server.forking` runs a server of the module, the process
+    is forked from that server, without repeating imports.
 
     Args:
-        module: Dotted name of the module to run; it gets the descriptor of its socket and our process id.
-        log: File to which its output is appended; folders are created.
+        module: Dotted name of the module to run, with the descriptor of its socket and our process id as
+            arguments.
+        log: File to which the output is appended; folders are created.
         environment: Additional variables; the user's values take precedence.
         forced: Variables that override the user's. The module's imports must not read them.
-        inherited: The user's variables to pass on, if it is not forked; None for all.
+        inherited: The user's variables to pass on; the process is then not forked. None for all.
 
     Raises:
         WinnowError: If the log cannot be written.
@@ -66,19 +67,19 @@ class WorkerProcess:
         self._log = log
         with open_log(log) as output:
             self._log_start = output.tell()
-            started = _forked(module, output, environment, forced) if inherited is None else None
+            started = _fork(module, output, environment, forced) if inherited is None else None
             variables = worker_environment(environment, forced, inherited)
-            self._process, ours = started or _spawned(module, output, variables)
+            self._process, ours = started or _spawn(module, output, variables)
         ours.settimeout(SEND_TIMEOUT)
         self._channel = Channel(ours)
 
     @property
     def pid(self) -> int:
-        """Its process id, which is also that of its session and process group."""
+        """Process id, which is also the id of the session and process group."""
         return self._process.pid
 
     def send(self, message: Mapping[str, object]) -> None:
-        """Send one message; raises `WorkerEnded`."""
+        """Send a message; raises `WorkerEnded` if the process has ended."""
         try:
             self._channel.send(message)
         except OSError as error:
@@ -87,7 +88,9 @@ class WorkerProcess:
     def receive(
         self, timeout: float | None, most_bytes: Callable[[], float] = lambda: math.inf
     ) -> JsonObject:
-        """The next message, of at most `most_bytes`; `timeout` is in seconds, None waits forever.
+        """Receive the next message, of at most `most_bytes`.
+
+        `timeout` is in seconds; None means no limit.
 
         Raises:
             TimeoutError: If no message arrives in time.
@@ -109,8 +112,8 @@ class WorkerProcess:
                     raise
 
     def close(self) -> None:
-        """Request the end, then send SIGTERM, then SIGKILL; return when process and children are gone."""
-        with contextlib.suppress(OSError):  # gone already, or closed before
+        """Request the end, then send SIGTERM, then SIGKILL; return when all processes have ended."""
+        with contextlib.suppress(OSError):  # it has ended, or was closed before
             self._channel.send({"close": True})
         patience = 0.0
         try:
@@ -120,7 +123,7 @@ class WorkerProcess:
         self._end(patience)
 
     def kill(self) -> None:
-        """End it and its children at once; returns when they are gone."""
+        """Kill the process and its children; return when they have ended."""
         self._end(0.0)
 
     def _end(self, patience: float) -> None:
@@ -128,11 +131,11 @@ class WorkerProcess:
         self._channel.close()
 
     def _last_words(self) -> str:
-        """The cause of the process's end, in words, with the end of its output."""
+        """Cause of the process's end as a clause, with the end of its output."""
         try:
-            code = self._process.wait(POLITE_SECONDS)  # the socket closes a moment before the process ends
+            code = self._process.wait(POLITE_SECONDS)  # the socket closes shortly before the process ends
         except subprocess.TimeoutExpired:
-            return f"it hung up without an answer{self._log_tail()}"
+            return f"it closed the connection without an answer{self._log_tail()}"
         if code < 0:
             killer = " (often the kernel, short of memory)" if -code == signal.SIGKILL else ""
             return f"it was ended by signal {signal.Signals(-code).name}{killer}{self._log_tail()}"
@@ -141,16 +144,16 @@ class WorkerProcess:
     def _log_tail(self) -> str:
         with self._log.open("rb") as log:
             tail = last_lines(log, REPORTED_LOG_LINES, self._log_start)
-        return f"; the end of {self._log}:\n" + "\n".join(tail) if tail else f"; nothing is in {self._log}"
+        return f"; the end of {self._log}:\n" + "\n".join(tail) if tail else f"; {self._log} is empty"
 
 
-def _forked(
+def _fork(
     module: str, log: BinaryIO, environment: Mapping[str, str], forced: Mapping[str, str]
 ) -> _Started | None:
     ours, theirs = socket.socketpair()
     try:
         with theirs:
-            process = forked(module, theirs, log, worker_environment(environment, forced), forced.keys())
+            process = fork_worker(module, theirs, log, worker_environment(environment, forced), forced.keys())
     except BaseException:
         ours.close()
         raise
@@ -160,7 +163,7 @@ def _forked(
     return process, ours
 
 
-def _spawned(module: str, log: BinaryIO, variables: Mapping[str, str]) -> _Started:
+def _spawn(module: str, log: BinaryIO, variables: Mapping[str, str]) -> _Started:
     ours, theirs = socket.socketpair()
     with theirs:
         process = start_process(

@@ -1,4 +1,4 @@
-"""The child's side of a `WorkerProcess`: messages from its parent, and ending with its parent."""
+"""Child's side of a `WorkerProcess`: messages from its parent, and ending with its parent."""
 
 import os
 import queue
@@ -15,18 +15,19 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.plugins.library_settings import settle_libraries
 from winnow.tasks.processes.channel import Channel
 
-PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
+PARENT_PERIOD = 1.0  # seconds between checks whether the parent runs
 
 
 class ParentLink:
-    """The connection to the parent process.
+    """Connection to the parent process.
 
-    A thread reads continuously. If the other side closes the connection or the parent is gone, it ends this
-    process and its children immediately.
+    A thread reads continuously. If the other side closes the connection or the parent has ended, the thread
+    ends this process and its children immediately.
 
     Args:
         descriptor: Number of the inherited socket.
-        parent: Process id of the parent: the requesting process, or its fork server, which ends with it.
+        parent: Process id of the parent: the process that started the worker, or its fork server, which ends
+            with that process.
     """
 
     def __init__(self, descriptor: int, parent: int) -> None:
@@ -35,11 +36,11 @@ class ParentLink:
         threading.Thread(target=self._listen, args=(parent,), daemon=True).start()
 
     def receive(self) -> JsonObject:
-        """The next message; waits for it."""
+        """Wait for the next message."""
         return self._inbox.get()
 
     def receive_now(self) -> JsonObject | None:
-        """The next message if one is available."""
+        """The next message; None if no message has arrived."""
         with suppress(queue.Empty):
             return self._inbox.get_nowait()
         return None
@@ -49,8 +50,8 @@ class ParentLink:
         self._channel.send(message)
 
     def _listen(self, parent: int) -> None:
-        # Not PR_SET_PDEATHSIG: it follows the thread that started us, which may end before its process.
-        # And not hanging up alone: a process forked by the parent would keep its end of the socket open.
+        # PR_SET_PDEATHSIG would follow the starting thread, which may end before its process.
+        # A closed socket is not enough: a process forked by the parent may keep its end open.
         while os.getppid() == parent:
             try:
                 self._inbox.put(self._channel.receive(PARENT_PERIOD))
@@ -65,13 +66,19 @@ WorkerMain = Callable[[ParentLink], None]
 
 
 def run_worker(main: WorkerMain) -> NoReturn:
-    """Run `main` with the link named on the command line, then end; a traceback goes to the log."""
+    """Run `main` with the link named on the command line, then end the process.
+
+    A traceback goes to the log.
+    """
     settle_libraries()
     work(main, int(sys.argv[1]), int(sys.argv[2]))
 
 
 def work(main: WorkerMain, descriptor: int, parent: int) -> NoReturn:
-    """Run `main` with a `ParentLink` made of these, then end; a traceback goes to the log."""
+    """Run `main` with a `ParentLink` for this descriptor and parent, then end the process.
+
+    A traceback goes to the log.
+    """
     status = 1
     try:
         main(ParentLink(descriptor, parent))

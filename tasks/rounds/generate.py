@@ -32,7 +32,7 @@ from winnow.tasks.candidates.cache_keys import (
 )
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.likelihood_scoring import Asked, asked_of
-from winnow.tasks.candidates.text_rules import settled
+from winnow.tasks.candidates.text_rules import apply_rules
 from winnow.tasks.data.images import IMAGES_KEY
 from winnow.tasks.engines.chat import as_stored, messages_of, separated
 from winnow.tasks.engines.known_providers import AGENTS
@@ -328,7 +328,7 @@ def plan_text(
     replicate = 0 if greedy else replicate
     weighed = tuple(dict.fromkeys(asked.continuations))
     if not weighed:
-        sampling = settled(sampling, model, asked.prompt, rules=rules)
+        sampling = apply_rules(sampling, model, asked.prompt, rules=rules)
     if keys is not None and not weighed and not asked.images:
         if sampling.one_bos not in keys:
             keys[sampling.one_bos] = RequestKeys(model, fingerprint, sampling)

@@ -141,7 +141,7 @@ def imported(imports: str) -> Generator[None]:
     if imports == "once":
         yield
         return
-    with mock.patch("winnow.tasks.processes.worker_process.forked", return_value=None):
+    with mock.patch("winnow.tasks.processes.worker_process.fork_worker", return_value=None):
         yield
 
 

@@ -31,7 +31,7 @@ class SharedImports:
     """Ours of the two ends of the conversation with the server."""
 
     def __call__(self) -> None:
-        holding = fork_server._Holding(WORKER, Path(os.devnull), WORKER_ENVIRONMENT)
+        holding = fork_server._ModuleServer(WORKER, Path(os.devnull), WORKER_ENVIRONMENT)
         holding.holders, holding._server = 1, _Borrowed(self.control)
         fork_server._held[WORKER] = holding
 

@@ -167,7 +167,7 @@ def test_candidates_are_crossed_with_guardrails_but_for_those_excluded(tmp_path)
 REFUSED = {
     "a guardrail without the prompt": (
         {"guardrails": [{"name": "mute", "template": "Say nothing."}]},
-        "guardrails[0].template: the template leaves the prompt out",
+        "guardrails[0].template: the template does not use the prompt",
     ),
     "an exclusion of no guardrail": (
         {"guardrails": [{"name": "g", "template": "{{ prompt }}"}], "exclude": [{"guardrail": "h"}]},

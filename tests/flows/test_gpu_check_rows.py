@@ -64,7 +64,9 @@ def test_an_engine_that_could_not_be_forked_is_a_failure(site, monkeypatch):
 
     def loaded(site):
         with log.open("a") as file:
-            file.write("started without the imports at hand: imports opened a device\nmore\n")
+            file.write(
+                "started as a new process without the prepared imports: imports opened a device\nmore\n"
+            )
         return 7.0, ["a"]
 
     monkeypatch.setattr(loading, "loaded", loaded)

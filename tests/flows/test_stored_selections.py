@@ -189,7 +189,8 @@ def test_only_the_program_goes_on_with_it(storage, tmp_path):
     refused = winnow(tmp_path, "resume", "chosen", "--storage", storage)
     assert refused.returncode == 2
     assert (
-        "scores come from a function of a program, which is not here; continue where it is" in refused.stderr
+        "scores come from a function of a program, which is not here; continue in that program"
+        in refused.stderr
     )
     stands = winnow(tmp_path, "status", "chosen").stdout
     assert "\n  go on        by winnow.select, where its function is\n" in stands

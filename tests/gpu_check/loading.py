@@ -12,8 +12,8 @@ from unittest import mock
 from tests.gpu_check.site import Site, gib, texts_of
 from tests.gpu_check.steps import Measured
 
-FORKED = "winnow.tasks.processes.worker_process.forked"
-NOT_FORKED = "started without the imports at hand"
+FORKED = "winnow.tasks.processes.worker_process.fork_worker"
+NOT_FORKED = "started as a new process without the prepared imports"
 """How an engine's log begins where the fork server could not fork it."""
 TIMES = 3
 

@@ -76,7 +76,7 @@ def test_a_temperature_that_vllm_refuses_is_refused_where_it_stands(candidates, 
     assert max(each.sampling.temperature for each in candidates(replace, by)) == 2.5
     error = refusal(candidates, replace, by, overrides=["models[0].provider=vllm"])
     assert error.path == path
-    assert error.message == "provider vllm takes temperatures up to 2, got 2.5; lower it"
+    assert error.message == "provider vllm accepts temperatures up to 2, got 2.5; lower it"
 
 
 @pytest.mark.parametrize(
@@ -154,5 +154,5 @@ def test_what_is_stored_of_a_candidate_says_all_that_makes_it(candidates):
 
 def test_a_small_file_that_means_more_candidates_than_anybody_compares_is_refused(candidates, monkeypatch):
     monkeypatch.setattr("winnow.tasks.candidates.candidates.MOST_CANDIDATES", 7)
-    with pytest.raises(SpecError, match=r"models: .*are 8 candidates; name so few of each that there are 7"):
+    with pytest.raises(SpecError, match=r"models: .*are 8 candidates; name fewer of each, so that at most 7"):
         candidates()

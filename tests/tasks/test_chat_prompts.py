@@ -68,9 +68,9 @@ def test_an_example_brings_its_own_turns_along():
 @pytest.mark.parametrize(
     ("history", "said"),
     [
-        ("hi", "example 'e1': the field 'history' is not a list of messages; each must be a role"),
-        ([{"role": "tool", "content": "x"}], "is not a list of messages; each must be a role"),
-        ([{"role": "user", "content": 1}], "is not a list of messages; each must be a role"),
+        ("hi", "example 'e1': the field 'history' is not a list of messages; each needs a role"),
+        ([{"role": "tool", "content": "x"}], "is not a list of messages; each needs a role"),
+        ([{"role": "user", "content": 1}], "is not a list of messages; each needs a role"),
         ([], "example 'e1': no message has the role user; add one"),
         (
             [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
@@ -231,7 +231,7 @@ CHAT = ", chat: true"
 )
 def test_a_chat_for_a_model_that_does_not_chat_is_refused(check, written, key):
     assert refusal(check, written) == (
-        f"prompts[0].{key}: is for chat models, and model 'small' does not; set chat: true for it, or "
+        f"prompts[0].{key}: needs a chat model, but 'small' is not a chat model; set chat: true for it, or "
         "exclude {model: small, prompt: p}"
     )
 
@@ -348,10 +348,10 @@ def test_what_only_chats_at_openai_is_not_asked_for_completions(campaign_file, m
 @pytest.mark.parametrize(
     ("far", "whose"),
     [
-        ("provider: openai, model: gpt-x", "OpenAI's own server does not go"),
+        ("provider: openai, model: gpt-x", "OpenAI's own server does not"),
         (
             "provider: litellm, model: groq/x, api_key: $OPENAI_API_KEY",
-            "not every API of litellm's goes",
+            "some APIs of litellm do not",
         ),
     ],
 )
@@ -367,7 +367,7 @@ def test_what_begins_an_answer_anew_is_not_asked_to_go_on_from_what_the_assistan
     path.write_text(f"{before}models:\n{models}prompts:\n{after}")
     with pytest.raises(SpecError) as caught:
         check_campaign(load_spec(path))
-    said = f"prompts[0].messages: {whose} on from what the assistant says, and model 'a'"
+    said = f"prompts[0].messages: {whose} continue an assistant's message, but model 'a'"
     assert str(caught.value).startswith(said)
 
 
@@ -490,14 +490,14 @@ def test_questions_that_are_alike_are_drawn_once(few_shot):
     [
         (
             {"n": 9},
-            "prompts[0].few_shot.n: d.jsonl has 9 different questions with a target, and 10 are needed, one "
-            "more than n, because no question is a few-shot example for itself; lower n, or name "
-            "a larger file as from",
+            "prompts[0].few_shot.n: d.jsonl has 9 different questions with a target, but 10 are needed, one "
+            "more than n, because no example is a few-shot example for itself; lower n, or set from "
+            "to a larger file",
         ),
         (
             {"objective": "certify"},
-            "prompts[0].few_shot: certify makes claims beyond the examples of its dataset, so these "
-            "examples cannot serve as few-shot examples; name a file with other examples as from",
+            "prompts[0].few_shot: objective certify makes claims beyond its dataset's examples, so these "
+            "cannot serve as few-shot examples; set from to a file with other examples",
         ),
         ({"from": "nothing.jsonl"}, "prompts[0].few_shot.from: there is no file nothing.jsonl"),
         (

@@ -115,7 +115,7 @@ def test_other_pooling_and_other_weights_have_another_identity(tiny, tmp_path):
 
 
 def test_a_precision_that_there_is_not_is_refused_before_the_first_text(tiny):
-    with pytest.raises(SpecError, match="precision='fp8' is not supported; give float32 or bfloat16"):
+    with pytest.raises(SpecError, match="precision='fp8' is not supported; use float32 or bfloat16"):
         SentenceModel(tiny, "mean", "fp8")
 
 
@@ -171,7 +171,7 @@ def test_checkpoints_that_are_none_are_refused_in_a_sentence(tmp_path, tiny):
         create_embedder(EmbedderSpec(type="vllm", model="nowhere"))
     for content in ("{}", "[1]", '{"hidden_size": "wide"}', '{"hidden_size": 1e999}', "not JSON"):
         (tmp_path / "config.json").write_text(content)
-        with pytest.raises(SpecError, match=r"config.json names no hidden_size; give another checkpoint"):
+        with pytest.raises(SpecError, match=r"config.json has no hidden_size; choose another checkpoint"):
             SentenceModel(str(tmp_path), "mean")
     broken = save_tiny_llama(tmp_path / "broken", seed=0)
     (broken / "model.safetensors").write_bytes(b"no weights")
@@ -181,13 +181,13 @@ def test_checkpoints_that_are_none_are_refused_in_a_sentence(tmp_path, tiny):
 
 GOOD = [{"id": "e0", "vector": [3.0, 4.0]}, {"id": "e1", "vector": [0, -2]}]
 REFUSED = {
-    "no rows": ("", "has no rows; add some"),
+    "no rows": ("", "has no rows; add a row for each example"),
     "no id": ('{"vector": [1]}', "line 1: there is no column 'id'; add it"),
     "no vector": ('{"id": "e0"}', "line 1: there is no column 'vector'; add it"),
     "a repeated id": ('{"id": "e0", "vector": [1]}\n' * 2, "line 2: the id 'e0' occurs twice"),
     "another length": (
         '{"id": "e0", "vector": [1, 2]}\n{"id": "e1", "vector": [1]}',
-        "line 2: the vector has 1 numbers and the first one 2",
+        "line 2: the vector has 1 numbers, the first one has 2",
     ),
     "text": ('{"id": "e0", "vector": "long"}', "line 1: the vector is not a list of numbers"),
     "a list of text": ('{"id": "e0", "vector": ["1", "x"]}', "line 1: the vector is not a list of numbers"),
@@ -230,7 +230,7 @@ def test_vectors_made_elsewhere_are_read_by_example_and_brought_to_length_one(
 @pytest.mark.parametrize(
     ("vector", "message"),
     [
-        (None, "embedder.path: there is no vector of example 'e1'; add it, or choose an embedder"),
+        (None, "embedder.path: example 'e1' has no vector; add it, or choose an embedder"),
         ([0.0, 0.0], "embedder.path: the vector of 'e1' is zero"),
         ([1.0, float("nan")], "embedder.path: the vector of 'e1' is not finite"),
     ],

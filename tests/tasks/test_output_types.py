@@ -133,10 +133,10 @@ def test_what_fits_together_is_sound(spec, changes):
         ({"choices": {"field": "option"}}, "choices.field: unknown field 'option'; did you mean 'options'?"),
         (
             {"choices": {"field": "input"}},
-            "choices.field: example 'e0': input is not a list of texts; give it a list",
+            "choices.field: example 'e0': input is not a list of texts; write a list",
         ),
         ({"choices": {"field": "nested.label"}}, "example 'e0': nested.label is not a list of texts"),
-        ({"choices": {"texts": ["only"]}}, "example 'e0' has 1 choices; give it two or more"),
+        ({"choices": {"texts": ["only"]}}, "example 'e0' has 1 choices; it needs two or more"),
         ({"choices": {"texts": ["a", "{{ target }}"]}}, "choices.texts[1]: "),
         ({"choices": {"texts": ["a", "{{ options[0][9:] }}"]}}, "example 'e0' has a choice that is empty"),
         (

@@ -353,14 +353,18 @@ def test_a_judge_that_cannot_be_made_is_named_and_nothing_is_stored(acme, monkey
 @pytest.mark.parametrize(
     ("method", "returned", "said"),
     [
-        ("ask", "None", "ask returns a Batch, got NoneType"),
-        ("ask", "Batch(np.array([7]), np.array([0]))", "ask returned arm 7; there are 3, from 0"),
-        ("ask", "Batch(np.array([0]), np.array([-1]))", "ask returned example -1; there are 4, from 0"),
+        ("ask", "None", "ask must return a Batch, got NoneType"),
+        ("ask", "Batch(np.array([7]), np.array([0]))", "ask returned arm 7, but there are 3, counted from 0"),
+        (
+            "ask",
+            "Batch(np.array([0]), np.array([-1]))",
+            "ask returned example -1, but there are 4, counted from 0",
+        ),
         ("ask", "Batch(np.array([0.5]), np.array([0]))", "arms must be integers"),
-        ("decision", "{}", "decision returns a Decision, got dict"),
-        ("decision", "replace(super().decision(), best=9)", "the decision names arm 9; there are 3"),
-        ("decision", "replace(super().decision(), lower=np.zeros(2))", "are not of 3 arms each"),
-        ("decision", "replace(super().decision(), estimates=[0, 0, 0])", "are not of 3 arms each"),
+        ("decision", "{}", "decision must return a Decision, got dict"),
+        ("decision", "replace(super().decision(), best=9)", "the decision names arm 9, but there are 3"),
+        ("decision", "replace(super().decision(), lower=np.zeros(2))", "must have 3 arms each"),
+        ("decision", "replace(super().decision(), estimates=[0, 0, 0])", "must have 3 arms each"),
         ("decision", "replace(super().decision(), claim='proven')", "claim is 'proven', of type str"),
         ("decision", "replace(super().decision(), stop='yes')", "stop is 'yes', of type str"),
         (
@@ -381,7 +385,7 @@ def test_a_judge_that_cannot_be_made_is_named_and_nothing_is_stored(acme, monkey
         (
             "decision",
             "replace(super().decision(), differences=three(9))",
-            "the decision names arm 9; there are",
+            "the decision names arm 9, but there are",
         ),
         (
             "decision",

@@ -164,7 +164,7 @@ def test_a_policy_of_vectors_made_elsewhere_takes_vectors_alone(folder):
 
 
 def test_a_precision_that_there_is_not_is_refused_whatever_the_embedder():
-    with pytest.raises(SpecError, match="precision='float16' is not supported; give float32 or bfloat16"):
+    with pytest.raises(SpecError, match="precision='float16' is not supported; use float32 or bfloat16"):
         Router.load("policy", precision="float16")
 
 

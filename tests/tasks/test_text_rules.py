@@ -4,7 +4,7 @@ import pytest
 
 from winnow.tasks.candidates.cache_keys import request_content
 from winnow.tasks.candidates.likelihood_scoring import Asked
-from winnow.tasks.candidates.text_rules import NEWEST, as_stored, rules_of, settled
+from winnow.tasks.candidates.text_rules import NEWEST, apply_rules, as_stored, rules_of
 from winnow.tasks.engines.chat import Message, Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.rounds.generate import plan_text
@@ -21,7 +21,7 @@ def model(provider, **fields):
 
 def added(sampling, ref, prompt, rules=NEWEST):
     """What the rules add to all that determines a text."""
-    found = request_content(ref, "f", prompt, settled(sampling, ref, prompt, rules=rules), 0)
+    found = request_content(ref, "f", prompt, apply_rules(sampling, ref, prompt, rules=rules), 0)
     plain = request_content(ref, "f", prompt, sampling, 0)
     assert found.items() >= plain.items()
     return {key: found[key] for key in found.keys() - plain.keys()}
@@ -78,9 +78,9 @@ def test_requests_of_one_kind_share_their_settings():
     """Engines group requests by the object that holds them, and 1 and 1.0 stand in keys as they are."""
     ref, as_integer = model("transformers"), Sampling(temperature=1)
     as_float = Sampling(temperature=1.0)
-    assert settled(as_float, ref, "a", rules=1) is settled(as_float, ref, "b", rules=1)
-    assert type(settled(as_float, ref, "a", rules=1).temperature) is float
-    assert type(settled(as_integer, ref, "a", rules=1).temperature) is int
+    assert apply_rules(as_float, ref, "a", rules=1) is apply_rules(as_float, ref, "b", rules=1)
+    assert type(apply_rules(as_float, ref, "a", rules=1).temperature) is float
+    assert type(apply_rules(as_integer, ref, "a", rules=1).temperature) is int
 
 
 def test_a_campaign_stores_its_rules_where_they_can_change_a_text():

@@ -29,7 +29,7 @@ from winnow.tasks.engines.agents.kit.calls import CallFailed
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.plugins.allowed_code import Act, act_of_function, digests_of
-from winnow.tasks.plugins.python_files import import_function, located, require_bound
+from winnow.tasks.plugins.python_files import import_function, locate_function, require_bound
 from winnow.tasks.processes.child_process import log_file
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.processes.worker_side import ParentLink, run_worker
@@ -79,11 +79,11 @@ class Settings(AgentSettings):
 
     def code(self) -> Mapping[str, str]:
         """See `AgentSettings`."""
-        return digests_of(located(self.function)[0])
+        return digests_of(locate_function(self.function)[0])
 
     def check(self) -> None:
         """See `AgentSettings`."""
-        require_bound(*located(self.function))
+        require_bound(*locate_function(self.function))
 
 
 class Caller:
@@ -99,7 +99,7 @@ class Caller:
 
     def __init__(self, name: str, settings: Settings, log_folder: Path) -> None:
         self._name, self._settings = name, settings
-        file, function = located(settings.function)
+        file, function = locate_function(settings.function)
         self._setup = {
             "file": str(file),
             "function": function,

@@ -135,7 +135,7 @@ def _own(judge: LmEvalJudge) -> dict[str, str | None]:
 
 def _located(path: str, place: str) -> tuple[Path, str]:
     try:
-        file, name = python_files.located(path)
+        file, name = python_files.locate_function(path)
         python_files.require_bound(file, name)
     except ValueError as error:
         raise JudgeError(str(error), place) from error

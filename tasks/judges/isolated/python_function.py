@@ -49,7 +49,7 @@ class PythonJudge(Judge[Sample]):
         low, high = self.range
         if not (isfinite(low) and isfinite(high) and low < high):
             raise JudgeError(f"must be [low, high] with low below high, got {[low, high]}", "judge.range")
-        file, function = located(self.path)
+        file, function = locate_function(self.path)
         try:
             python_files.require_bound(file, function)
         except ValueError as error:
@@ -87,7 +87,7 @@ class PythonJudge(Judge[Sample]):
     @staticmethod
     def code(path: str, **others: object) -> JsonObject:
         """Identity of the function's code: digests of its file and of modules from its folder."""
-        return {"files": digests(located(path)[0])}
+        return {"files": digests(locate_function(path)[0])}
 
     def judge(self, sample: Sample) -> Verdict:
         """Verdict of the function; a reason if it raises, hangs or returns an invalid number.
@@ -99,14 +99,14 @@ class PythonJudge(Judge[Sample]):
         return self._isolated.judge(sample)
 
 
-def located(path: str) -> tuple[Path, str]:
+def locate_function(path: str) -> tuple[Path, str]:
     """File and name of the function that a path "FILE.py:FUNCTION" names.
 
     Raises:
         JudgeError: If the file does not exist, or the path names no function.
     """
     try:
-        return python_files.located(path)
+        return python_files.locate_function(path)
     except ValueError as error:
         raise JudgeError(str(error), _PATH) from None
 

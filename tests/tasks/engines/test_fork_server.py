@@ -143,7 +143,7 @@ def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_a_fresh_se
         ("waits:reaper", "imports left threads (reaper), which a fork would lose"),
         ("thread:cuda-EvtHandlr", "imports left threads (cuda-EvtHandlr), which a fork would lose"),
         ("device", "imports opened a device, which a fork cannot use"),
-        ("count", "imports asked for devices, which a fork cannot use"),
+        ("count", "imports used devices, which a fork cannot use"),
     ],
 )
 def test_what_no_fork_survives_is_imported_anew_in_its_place(start, monkeypatch, tmp_path, what, why):
@@ -154,7 +154,9 @@ def test_what_no_fork_survives_is_imported_anew_in_its_place(start, monkeypatch,
         assert look(worker)["parent"] == servers()[0].pid
         worker.close()
         assert gone(worker.pid)
-    assert (tmp_path / "one.log").read_text() == f"started without the imports at hand: {why}\n"
+    assert (
+        tmp_path / "one.log"
+    ).read_text() == f"started as a new process without the prepared imports: {why}\n"
 
 
 @pytest.mark.parametrize("name", ["jemalloc_bg_thd", "cuda00001800007"])
@@ -183,7 +185,8 @@ def test_imports_that_another_environment_might_change_are_made_anew(held, start
     assert look(start("three"), "SOME_SWITCH")["variable"] == "on"
     assert [(tmp_path / f"{name}.log").read_text() for name in ("one", "two")] == ["", ""]
     assert (tmp_path / "three.log").read_text() == (
-        "started without the imports at hand: imports were made with another SOME_SWITCH\n"
+        "started as a new process without the prepared imports: imports were made with other values of "
+        "SOME_SWITCH\n"
     )
 
 

@@ -278,8 +278,8 @@ def test_no_key_follows_a_redirect_to_another_server(scripted):
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        (ask("a", presence_penalty=0.5)[0], "this API has no presence_penalty"),
-        (ask("a", min_p=0.5)[0], "this API has no min_p"),
+        (ask("a", presence_penalty=0.5)[0], "this API does not support presence_penalty"),
+        (ask("a", min_p=0.5)[0], "this API does not support min_p"),
         (ask("a", structure=Structure("regex", "a"))[0], "structured_output of the kind regex"),
         (ask("a", choices=("x", "y"))[0], "log-probabilities are not available"),
         (

@@ -162,7 +162,7 @@ def test_an_impossible_model_argument_is_refused(checkpoint, args):
 
 
 def test_an_unknown_model_argument_is_refused_with_the_known_ones(checkpoint):
-    with pytest.raises(EngineLoadFailed, match=r"model_args dtipe not known .* dtype"):
+    with pytest.raises(EngineLoadFailed, match=r"model_args dtipe unknown .* dtype"):
         load(checkpoint, model_args={"dtipe": "float32"})
 
 

@@ -52,7 +52,7 @@ def model(tmp_path_factory):
 def fresh(weights, tmp_path_factory):
     """An engine in a process with imports of its own, which it makes while the others load."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("winnow.tasks.processes.worker_process.forked", lambda *_: None)
+        patch.setattr("winnow.tasks.processes.worker_process.fork_worker", lambda *_: None)
         engine = VllmEngine(reference(weights), EngineSettings(log_folder=tmp_path_factory.mktemp("logs")))
     yield engine
     engine.close()

@@ -165,6 +165,6 @@ def test_a_log_is_opened_once_so_that_it_cannot_become_read_only_in_between(tmp_
 
     monkeypatch.setattr(child_process, "open_to_append", open_once)
     WorkerProcess("no_such_module", log=tmp_path / "stub.log", environment={}).close()
-    with pytest.raises(WinnowError, match=r"stub\.log .* \(Read-only file system\); make room for it"):
+    with pytest.raises(WinnowError, match=r"stub\.log .* \(Read-only file system\); free disk space"):
         WorkerProcess("no_such_module", log=tmp_path / "stub.log", environment={})
     assert len(opens) == 2
