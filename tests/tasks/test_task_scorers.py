@@ -94,7 +94,7 @@ def test_the_first_metric_that_is_a_mean_decides_and_a_key_names_another(scored)
     }
     assert campaign("results", metric="wrong").judge.model_dump()["range"] == [1.0, 0.0]
     with pytest.raises(
-        SpecError, match=r"is scored by parts \(aggregation: .*:same_length\), which gives no"
+        SpecError, match=r"is scored by parts \(aggregation: .*:same_length\), which Winnow cannot"
     ):
         campaign("results", metric="parts")
     with pytest.raises(SpecError, match="has no metric 'x'; its metrics: parts, right, near, wrong"):
