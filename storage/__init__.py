@@ -1,1 +1,4 @@
-"""Results database: schema, migrations, and all queries. Rows and transactions; no statistics."""
+"""Results database: schema, migrations and all queries.
+
+Rows and transactions, no statistics.
+"""

@@ -1,4 +1,4 @@
-"""Column types, equal in all databases: UTC times, any text, names, large integers."""
+"""Column types that are equal in all databases: UTC times, any text, names, large integers."""
 
 import datetime as dt
 
@@ -24,17 +24,23 @@ from winnow.storage.text import storable
 
 
 class UtcDateTime(TypeDecorator[dt.datetime]):
-    """An aware datetime, stored in UTC; in SQLite, which drops time zones, as a naive UTC time."""
+    """An aware datetime, stored in UTC.
+
+    SQLite drops time zones, so there the stored time is naive.
+    """
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
-        """Refuse naive times, whose time zone could not be recovered later."""
+        """Convert a time to UTC.
+
+        Refuse naive times, whose time zone could not be recovered later.
+        """
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError(f"a time without a zone cannot be stored: {value!r}")
+            raise ValueError(f"a time without a time zone cannot be stored: {value!r}")
         in_utc = value.astimezone(dt.UTC)
         return in_utc.replace(tzinfo=None) if dialect.name == "sqlite" else in_utc
 
@@ -61,20 +67,21 @@ class AnyText(TypeDecorator[str]):
 
 
 NAME = String(255).with_variant(Text(), "postgresql")
-"""A name given by a user. SQLite does not limit the length of names, so PostgreSQL does not either."""
+"""A name given by a user.
+SQLite does not limit the length of names, so PostgreSQL does not either."""
 
 LARGE = Integer().with_variant(BigInteger(), "postgresql")
-"""Any 64-bit integer; in SQLite every INTEGER is one."""
+"""Any 64-bit integer. In SQLite every INTEGER has 64 bits."""
 
 
 class ByCodePoints(ColumnElement[str | None]):
-    """A text ordered by code points, like comparisons of texts in Python and SQLite.
+    """A text ordered by code points, like texts in Python and SQLite.
 
-    PostgreSQL compares by the locale of its database, in which B comes after a.
+    PostgreSQL orders by the locale of its database, in which B comes after a.
     """
 
     inherit_cache = True
-    _traverse_internals = [("text", InternalTraversal.dp_clauseelement)]  # noqa: RUF012 -- as SQLAlchemy has it
+    _traverse_internals = [("text", InternalTraversal.dp_clauseelement)]  # noqa: RUF012 -- SQLAlchemy's pattern
 
     def __init__(self, text: SQLColumnExpression[str] | SQLColumnExpression[str | None]) -> None:
         self.text = coercions.expect(roles.ExpressionElementRole, text)
@@ -82,19 +89,19 @@ class ByCodePoints(ColumnElement[str | None]):
 
 
 @compiles(ByCodePoints)
-def _as_it_is(element: ByCodePoints, compiler: SQLCompiler, **options: object) -> str:
+def _without_collation(element: ByCodePoints, compiler: SQLCompiler, **options: object) -> str:
     return compiler.process(element.text, **options)
 
 
 @compiles(ByCodePoints, "postgresql")
-def _collated(element: ByCodePoints, compiler: SQLCompiler, **options: object) -> str:
+def _with_collation(element: ByCodePoints, compiler: SQLCompiler, **options: object) -> str:
     return f'{compiler.process(element.text, **options)} COLLATE "C"'
 
 
 def holds(
     session: Session, column: ColumnElement[str] | InstrumentedAttribute[str], words: str
 ) -> ColumnElement[bool]:
-    """Whether a column contains the words; A to Z match in either case."""
+    """Condition that a column contains the words; A to Z match in either case."""
     if session.get_bind().dialect.name == "sqlite":  # LIKE of SQLite is limited to 50 000 bytes
         return func.instr(func.lower(column), func.lower(words)) > 0
     return column.icontains(words, autoescape=True)

@@ -7,17 +7,17 @@
   - SchemaForeign        it holds another program's tables          (name an empty database, or a schema)
   - SchemaOutdated       an older Winnow wrote it                   (`winnow db upgrade`)
   - SchemaTooNew         a newer Winnow wrote it                    (upgrade Winnow)
-  - SchemaDiffers        its tables are others, or some are gone    (a backup, or a new database)
+  - SchemaDiffers        it has other tables, or some are missing   (a backup, or a new database)
   - CampaignNotFound     no campaign of that name                   (fix the name)
-  - CampaignUnreadable   a stored campaign is none of Winnow's      (put a backup in its place)
+  - CampaignUnreadable   a stored campaign was changed outside Winnow (restore a backup)
   - SeriesNotFound       no schedule began campaigns of that name   (fix the name)
   - ConflictingRecord    a row breaks a constraint                  (a bug: report it, do not retry)
-  - QueryRefused         a statement of the user's did not run      (fix the statement)
+  - QueryRefused         a statement of the user did not run        (fix the statement)
   - CopyRefused          a database cannot be copied there          (name an empty database)
   - LeaseHeld            another process runs the campaign          (wait, or stop that process)
   - LeaseLost            another process took the campaign over     (stop: that process goes on)
   - CampaignDeleted      the campaign was deleted meanwhile         (run its file again)
-  - TextsLost            texts that a round uses are gone           (resume: they are made again)
+  - TextsLost            outputs that a round uses are gone         (resume: they are generated again)
 """
 
 import datetime as dt
@@ -29,7 +29,7 @@ class StorageError(Exception):
     """Base class of all errors of the results database."""
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that a notebook shows in place of a traceback."""
+        """The lines that a notebook shows instead of a traceback."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -37,20 +37,19 @@ CHECK_THE_PLACE = "check that the path or server exists and can be written, then
 
 OF_BROKEN_FILES = {
     sqlite3.SQLITE_CORRUPT: (
-        "the file is damaged: put a backup in its place, or save what can still be read: "
+        "the file is damaged: restore a backup, or recover what is still readable: "
         "sqlite3 FILE .recover | sqlite3 NEW_FILE"
     ),
     sqlite3.SQLITE_NOTADB: (
-        "name another file (--storage); if this one held results, its beginning is damaged: put a backup in "
-        "its place"
+        "name another file (--storage); if this file held results, its beginning is damaged: restore a backup"
     ),
 }
 """Remedies by SQLite's primary error code."""
 
 
 A_PLACE_OF_ITS_OWN = (
-    "name an empty database, or with PostgreSQL a schema for Winnow alone: CREATE SCHEMA winnow, and in the "
-    "URL, behind the question mark, options=-csearch_path%3Dwinnow"
+    "name an empty database, or with PostgreSQL a schema for Winnow alone: run CREATE SCHEMA winnow, and add "
+    "options=-csearch_path%3Dwinnow after the question mark of the URL"
 )
 
 
@@ -66,7 +65,9 @@ class NotPermitted(StorageUnavailable):
     """The role can read, but lacks a privilege for the operation."""
 
     def __init__(self, url: str, why: str) -> None:
-        StorageError.__init__(self, f"{why}: the role of {url} may not do that; name one in the URL that may")
+        StorageError.__init__(
+            self, f"{why}: the role of {url} lacks this privilege; use a role in the URL that has it"
+        )
         self.url = url
 
 
@@ -97,11 +98,11 @@ class SchemaMissing(StorageError):
 
 
 class SchemaForeign(StorageError):
-    """The database belongs to another program with an Alembic revision."""
+    """The database belongs to another program, which has an Alembic revision of its own."""
 
     def __init__(self, url: str, found: str) -> None:
         super().__init__(
-            f"{url} holds no Winnow results, and the table alembic_version of another program (revision "
+            f"{url} holds no Winnow results, but the table alembic_version of another program (revision "
             f"{found}): {A_PLACE_OF_ITS_OWN}"
         )
         self.url = url
@@ -124,40 +125,39 @@ class SchemaTooNew(StorageError):
 
     def __init__(self, url: str, found: str, expected: str) -> None:
         super().__init__(
-            f"{url} has schema revision {found}, which this Winnow (newest known: {expected}) does not know; "
-            "install the Winnow that wrote it, or a newer one"
+            f"{url} has schema revision {found}, unknown to this Winnow (its newest: {expected}): "
+            "install the Winnow that wrote the database, or a newer one"
         )
         self.found = found
         self.expected = expected
 
 
 class SchemaDiffers(StorageError):
-    """The database has this schema's revision, but other tables."""
+    """The database has this schema's revision, but not its tables."""
 
     def __init__(self, url: str, gone: list[str], lacking: list[str], unknown: list[str]) -> None:
         self.url = url
         if gone and not (lacking or unknown):
             which = f"its table {gone[0]} is" if len(gone) == 1 else f"its tables {', '.join(gone)} are"
             super().__init__(
-                f"{url} is damaged: {which} gone, which something has dropped; put a backup in its place, or "
-                "name a new database here (--storage)"
+                f"{url} is damaged: {which} missing; restore a backup, or name a new database (--storage)"
             )
             return
         lacking = [*gone, *lacking]
         found = [f"lacks {', '.join(lacking)}"] if lacking else []
-        found += [f"has {', '.join(unknown)}, which this Winnow does not know"] if unknown else []
+        found += [f"has {', '.join(unknown)}, unknown to this Winnow"] if unknown else []
         super().__init__(
             f"{url} has this Winnow's schema revision, but other tables: it {' and '.join(found)}; an "
-            "unreleased state of Winnow wrote it: read it with that one, and name a new database here "
+            "unreleased version of Winnow wrote it: read it with that version, or name a new database "
             "(--storage)"
         )
 
 
 class CampaignNotFound(StorageError):
-    """No campaign of that name."""
+    """No campaign has this name."""
 
     def __init__(self, name: str, known: list[str]) -> None:
-        there = f"there are: {', '.join(known)}" if known else "there are none in this database"
+        there = f"there are: {', '.join(known)}" if known else "this database has none"
         super().__init__(f"no campaign is named '{name}'; {there}")
         self.name = name
 
@@ -168,16 +168,15 @@ class CampaignUnreadable(StorageError):
     def __init__(self, id_: int, what: str) -> None:
         super().__init__(
             f"campaign {id_} of this database {what}: its data were changed outside Winnow, so the campaign "
-            "cannot be shown; winnow db check names more, and a backup in its place shows "
-            "the campaign as it was"
+            "cannot be shown; run winnow db check for more, or restore a backup"
         )
 
 
 class SeriesNotFound(StorageError):
-    """No schedule began campaigns of that name."""
+    """No schedule began campaigns of this name."""
 
     def __init__(self, series: str, known: list[str]) -> None:
-        there = f"there are: {', '.join(known)}" if known else "there are none in this database"
+        there = f"there are: {', '.join(known)}" if known else "this database has none"
         super().__init__(f"no series of campaigns is named '{series}'; {there}")
         self.series = series
 
@@ -201,14 +200,14 @@ class LeaseHeld(StorageError):
         super().__init__(
             f"campaign '{campaign}' is being run by {holder} "
             f"(last heartbeat {heartbeat_at:%Y-%m-%d %H:%M:%S} UTC); stop that process, or wait: "
-            f"after {lifetime.total_seconds():g} s without a heartbeat another may take its place"
+            f"after {lifetime.total_seconds():g} s without a heartbeat another process can take over"
         )
         self.campaign = campaign
         self.holder = holder
 
 
 class LeaseLost(StorageError):
-    """Another process took the campaign over; this one must not write any longer."""
+    """Another process took the campaign over; this process must not write any more."""
 
     def __init__(self, campaign: str) -> None:
         super().__init__(
@@ -224,7 +223,7 @@ class CampaignDeleted(StorageError):
     def __init__(self, campaign_id: int) -> None:
         super().__init__(
             f"campaign {campaign_id} was deleted meanwhile; nothing was written; "
-            "to begin it anew, run its file again: winnow run SPEC"
+            "to start it again, run its file: winnow run FILE"
         )
         self.campaign_id = campaign_id
 

@@ -1,4 +1,4 @@
-"""Types of rows and JSON documents for readers: names, and values of any JSON type.
+"""Types of rows and JSON documents for readers: keys are names, values are of any JSON type.
 
 The type of a value follows from its column, or from the writer of the document.
 """

@@ -1,8 +1,9 @@
-"""Properties of each objective, by which all other modules distinguish objectives.
+"""Properties of each objective.
 
-An objective is a package of `winnow.tasks.objectives`, named as in a campaign's file with underscores. Its
-module `traits` holds its `TRAITS`; its other modules are imported only for its own campaigns. This module is
-part of storage because reading stored rows needs these properties too; it refers to packages only by name.
+All other modules distinguish objectives only by these. An objective is a package of
+`winnow.tasks.objectives`, named as in a campaign's file with underscores. Its module `traits` holds its
+`TRAITS`; its other modules are imported only for its own campaigns. This module is part of storage because
+reading stored rows needs these properties too; it refers to packages only by name.
 """
 
 from collections.abc import Mapping
@@ -12,10 +13,10 @@ from importlib import import_module
 from typing import Literal, cast, get_args
 
 Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
-"""A kind of amount that a budget limits."""
+"""Kind of amount that a budget limits."""
 
 Simulated = Literal["tables of scores", "duels", "routes"]
-"""Kinds of data that `winnow simulate` replays, by objective, in the user's words."""
+"""Kind of data that `winnow simulate` replays for an objective, in the words of its help."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -25,17 +26,21 @@ OBJECTIVES = ("best-mean", "best-duel", "certify", "route")
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """Facts on an objective for other modules. Addresses are "module:attribute"."""
+    """Properties of an objective for other modules.
+
+    Addresses have the form "module:attribute".
+    """
 
     campaign: str
     """Address of the subclass of `ResolvedCampaign`."""
     steps: str = "winnow.tasks.objectives.protocol:RoundSteps"
     """Import path of the class that implements the steps of its rounds."""
     terminal: str
-    """Address of the function of a campaign's record that returns its report's sections in a terminal."""
+    """Address of a function that takes a campaign's record and returns the sections of its terminal
+    report."""
     page: str
-    """Module with the sections of its page: `builders_of` and `SAMPLES`; also `MEASURED` unless it compares
-    pairs."""
+    """Module with the sections of its page: `builders_of` and `SAMPLES`.
+    Also `MEASURED`, unless the objective compares pairs."""
     outcome: str | None = None
     """Import path of a function that takes a decision, a reason and a claim and returns the outcome of an
     ended campaign; None if the answer is the best candidate."""
@@ -46,8 +51,9 @@ class Traits:
     """Import path of a function that takes a `Look` and returns, by candidate position, the number of missing
     outcomes and their cause; None if the statistics of candidates have them."""
     fresh_positions: str | None = None
-    """Import path of a function that takes a `Look` and returns the positions of the examples
-    whose outcomes must not have been seen when the campaign was designed; None if these are held-out ones."""
+    """Import path of a function that takes a `Look` and returns example positions.
+    The outcomes of these examples must not have been seen when the campaign was designed. None if these
+    are the held-out examples."""
     lines: str | None = None
     """Import path of a function that takes an `Answer` and returns the lines on its result and certainty;
     None if the answer is the best candidate."""
@@ -64,7 +70,8 @@ class Traits:
     compares_pairs: bool = False
     """Whether a comparison is a duel of two candidates, which only a judge of pairs can decide."""
     default_selector: str | None = None
-    """The selector of a file that names none, with the whole grid as its budget; None if a file has to."""
+    """Selector of a file that names no selector, with the full grid as its budget.
+    None if a file must name a selector."""
     looks_for_best: bool = False
     """Whether the answer is the best candidate."""
     scores_a_benchmark: bool = False
@@ -80,17 +87,17 @@ class Traits:
     simulated: Simulated | None = None
     """Data that its selectors are simulated on; None if they cannot be simulated."""
     unforeseen: str = "when it ends"
-    """Costs that `winnow plan` cannot predict for it, as the end of a sentence."""
+    """Costs that `winnow plan` cannot predict for the objective, as the end of a sentence."""
     demo: str | None = None
     """Import path of the function that prepares its demo."""
     views: Mapping[str, str] = field(default_factory=dict)
-    """Import paths of the functions that return its views, by name, if it has its own views or adapts one of
-    `tasks.queries.views`."""
+    """Import paths, by name, of the functions that return its own views.
+    Also of its versions of `tasks.queries.views`."""
 
 
 @cache
 def traits_of(objective: str) -> Traits:
-    """The properties of an objective.
+    """Properties of an objective.
 
     Raises:
         ModuleNotFoundError: If the objective does not exist.

@@ -1,7 +1,7 @@
 """Open files that a user or a campaign's file names: only plain files, and without waiting.
 
 Opening a named pipe waits for a writer, reading a terminal or a device may never end, and a folder or a
-socket has no content. The kind is looked at before the file is opened, and again by its descriptor.
+socket has no content. The kind is checked before the file is opened, and again by its descriptor.
 """
 
 import errno
@@ -12,7 +12,7 @@ from pathlib import Path
 
 _KINDS = (
     (stat.S_ISDIR, "it is a folder; name a file", errno.EISDIR),
-    (stat.S_ISFIFO, "it is a named pipe; write what comes from it into a file", errno.EINVAL),
+    (stat.S_ISFIFO, "it is a named pipe; write its output to a file", errno.EINVAL),
     (stat.S_ISSOCK, "it is a socket; name a file", errno.EINVAL),
     (stat.S_ISCHR, "it is a device; name a file", errno.EINVAL),
     (stat.S_ISBLK, "it is a device; name a file", errno.EINVAL),
@@ -38,7 +38,9 @@ def open_plain(path: str | Path) -> BufferedReader:
 
 
 def read_text(path: str | Path) -> str:
-    """Read a plain file of UTF-8, with line ends as Python's text files have them; raises as `open_plain`.
+    r"""Read a plain file of UTF-8 text, with line ends converted to \n.
+
+    Raises like `open_plain`.
 
     Raises:
         UnicodeDecodeError: If the content is not UTF-8.
@@ -48,15 +50,18 @@ def read_text(path: str | Path) -> str:
 
 
 def require_plain(path: str | Path) -> None:
-    """Raise like `open_plain`, without opening the file; for files that another library opens."""
+    """Raise like `open_plain`, without opening the file.
+
+    For files that another library opens.
+    """
     _require(os.stat(path), path)
 
 
 def refuse_link_elsewhere(path: str | Path) -> None:
-    """Raise if writing to a path would follow a link into another folder than the link's own.
+    """Raise if writing to a path would follow a link to another folder than the link's own.
 
     A third party who provided the working folder may have made such a link. The last part of the path is
-    checked; of a relative path, all parts below the working folder are. Links above that, and the folders of
+    checked; in a relative path, also all parts below the working folder. Links above that, and the folders of
     an absolute path, are the user's own.
 
     Raises:
@@ -69,12 +74,12 @@ def refuse_link_elsewhere(path: str | Path) -> None:
             continue
         target = Path(os.path.realpath(link))  # unlike `Path.resolve`, it accepts a link to itself
         if not target.is_relative_to(os.path.realpath(link.parent)):
-            sentence = f"{link} is a link to {target}, which is in another folder; name that path itself"
+            sentence = f"{link} is a link to {target} in another folder; use that path instead"
             raise OSError(errno.ELOOP, sentence, str(path))
 
 
 def _folders_below_here(path: Path) -> list[Path]:
-    """Folders that a relative path goes through below the working folder, the outermost first."""
+    """Folders that a relative path goes through below the working folder, outermost first."""
     if path.is_absolute():
         return []
     here = Path.cwd()
@@ -83,7 +88,7 @@ def _folders_below_here(path: Path) -> list[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder to write into, and its parent folders, if it is missing.
+    """Create a folder to write into, and its parents, if it does not exist.
 
     Raises:
         OSError: If the folder cannot be created, or its path goes through a link to another folder; see

@@ -9,7 +9,10 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def storable(text: str) -> str:
-    """Replace characters that some database cannot store."""
+    """Replace characters that some database cannot store.
+
+    NUL becomes U+FFFD, an unpaired surrogate becomes a question mark.
+    """
     if text.isascii():
         return text if "\0" not in text else text.replace("\0", REPLACEMENT)
     return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode("utf-8")
@@ -25,6 +28,9 @@ def in_home(path: str) -> str:
 
 
 def url_in_home(url: str) -> str:
-    """Replace a leading `~` in the URL of a SQLite file by the home folder; other URLs are unchanged."""
+    """Replace a leading `~` in the URL of a SQLite file by the home folder.
+
+    Other URLs are unchanged.
+    """
     found = _SQLITE.fullmatch(url)
     return url if found is None else found[1] + in_home(found[2])

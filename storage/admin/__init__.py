@@ -1,1 +1,1 @@
-"""The schema, and operations on a whole database."""
+"""Schema upgrades, and operations on a whole database."""

@@ -1,4 +1,4 @@
-"""Consistency checks of a database, and its sums counted again: the first half of `winnow db check`."""
+"""Consistency checks of a database, including its sums: the first half of `winnow db check`."""
 
 from math import isclose
 from typing import Any
@@ -32,7 +32,7 @@ Key = tuple[object, ...]
 Values = tuple[Any, ...]
 
 SAME = 1e-9
-"""Relative tolerance for sums of fractions, which depend on the order of addition."""
+"""Relative tolerance for sums of fractions, because these depend on the order of addition."""
 
 IS_TOLD = "EXISTS (SELECT 1 FROM decisions d WHERE d.round_id = r.id)"
 
@@ -56,7 +56,7 @@ _REMEMBERED_IN_STATS = "SELECT campaign_id, sum(generations) FROM reuse_stats GR
 
 
 def wrong_tallies(session: Session) -> list[str]:
-    """A sentence for each candidate, pair and campaign whose tallies differ from the sums of its rows."""
+    """A sentence for each candidate, pair and campaign whose stored sums differ from the sums of its rows."""
     stats = _differing(session, 2, _stored(STATS[:-1], "candidate_stats"), COUNTED.format(where="1 = 1"))
     stats |= set(_by_key(session, 2, _STRAY_DETAILS))
     duels = (*KEYS["duel_stats"], *DUEL_SUMS)
@@ -102,7 +102,7 @@ def _stored(columns: tuple[str, ...], table: str) -> str:
 
 
 def _differing(session: Session, n_keys: int, stored: str, counted: str) -> set[Key]:
-    """Keys, of `n_keys` columns, under which two statements have different rows."""
+    """Keys, of `n_keys` columns, for which two statements return different rows."""
     kept, found = (_by_key(session, n_keys, statement) for statement in (stored, counted))
     return {key for key in kept | found if not _alike(kept.get(key), found.get(key))}
 
@@ -125,7 +125,10 @@ def _is_alike(stored: Any, counted: Any) -> bool:  # noqa: ANN401 -- a number of
 
 
 def problems(session: Session) -> list[str]:
-    """One sentence per problem of the database, with rounds counted from 1; empty if it has no problem."""
+    """One sentence per problem of the database, with rounds counted from 1.
+
+    Empty if no problem is found.
+    """
     found: list[str] = []
     for check in (
         _broken_file,
@@ -146,10 +149,10 @@ def problems(session: Session) -> list[str]:
 
 
 def unreadable(error: Exception) -> str:
-    """Sentence for stored values that made a check fail."""
+    """Sentence about stored values that made a check fail."""
     if isinstance(error, CampaignUnreadable):
         return str(error)
-    return f"stored values have an unexpected format, which ends a check ({type(error).__name__}: {error})"
+    return f"stored values have an unexpected format, so a check stopped ({type(error).__name__}: {error})"
 
 
 def _broken_file(session: Session) -> list[str]:
@@ -165,7 +168,7 @@ def _broken_file(session: Session) -> list[str]:
 
 
 def _broken_references(session: Session) -> list[str]:
-    """References to missing rows, as in a part of a dump that was loaded without constraints."""
+    """Sentences about references to missing rows, as after loading part of a dump without constraints."""
     found = []
     for table in Base.metadata.sorted_tables:
         for key in table.foreign_keys:
@@ -181,7 +184,7 @@ def _broken_references(session: Session) -> list[str]:
 
 
 def _lacking_examples(session: Session) -> list[str]:
-    """Datasets with another number of examples than was stored."""
+    """Sentences about datasets with another number of examples than was stored."""
     counted = (
         select(Dataset.id, Dataset.n_examples, func.count(Example.id))
         .outerjoin(Example, Example.dataset_id == Dataset.id)
@@ -189,14 +192,14 @@ def _lacking_examples(session: Session) -> list[str]:
         .order_by(Dataset.id)
     )
     return [
-        f"dataset {id_} was stored with {n_examples:,} examples, and {found:,} are there"
+        f"dataset {id_} was stored with {n_examples:,} examples, and {found:,} exist"
         for id_, n_examples, found in session.execute(counted)
         if found != n_examples
     ]
 
 
 def _unlike_their_plans(session: Session) -> list[str]:
-    """Rounds decided with another number of comparisons than planned."""
+    """Sentences about rounds decided with another number of comparisons than planned."""
     counted = (
         select(Round.id, Round.number, Round.campaign_id, Round.examples, func.count(Comparison.id))
         .join(Decision, Decision.round_id == Round.id)
@@ -212,7 +215,7 @@ def _unlike_their_plans(session: Session) -> list[str]:
 
 
 def _told_early(session: Session) -> list[str]:
-    """Rounds that were observed before an earlier planned round."""
+    """Sentences about rounds that were observed before an earlier planned round."""
     is_told = Decision.id.is_not(None)
     rounds = (
         select(
@@ -232,7 +235,7 @@ def _told_early(session: Session) -> list[str]:
 
 
 def _wrong_changes(session: Session) -> list[str]:
-    """A sentence for each round whose decision states another number of changed rows than are stored."""
+    """Sentences about rounds whose decision states another number of changed rows than is stored."""
     changed = union_all(*(select(table_of(part.model).c.round_id) for part in PARTS)).subquery()
     stored = select(changed.c.round_id, func.count().label("rows")).group_by(changed.c.round_id).subquery()
     rows = session.execute(
@@ -250,7 +253,7 @@ def _wrong_changes(session: Session) -> list[str]:
 
 
 def _unlike_their_best(session: Session) -> list[str]:
-    """A sentence for each decision whose best candidate's numbers differ from the stored status."""
+    """Sentences about decisions whose values for the best candidate differ from the stored status."""
     last = select(func.max(Standing.round_id)).where(
         Standing.candidate_id == Decision.best_candidate_id, Standing.round_id <= Decision.round_id
     )

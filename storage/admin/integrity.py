@@ -23,7 +23,7 @@ from winnow.storage.records.rounds import decision_columns, round_digest
 ROWS_AT_ONCE = 1_000
 
 MOST_OF_A_TABLE = 5
-"""Rows named per table; further ones are counted."""
+"""Number of rows named per table; further rows are only counted."""
 
 
 def unreadable_values(session: Session) -> list[str]:
@@ -57,9 +57,10 @@ def _unreadable(driver: sqlite3.Connection, table: Table) -> Iterator[str]:
 
 
 def _schema_problems(driver: sqlite3.Connection) -> list[str]:
-    """SQLite's errors about the statements that define tables; a reader's connection ignores some.
+    """Sentences about errors in the statements that define tables, indexes and views.
 
-    SQLite checks a view only when it is read, so views are compared with those of the migrations.
+    A reader's connection ignores some of these errors. SQLite checks a view only when it is read, so views
+    are compared with those of the migrations.
     """
     query = (
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name NOT LIKE 'search%' "
@@ -80,12 +81,12 @@ def _schema_problems(driver: sqlite3.Connection) -> list[str]:
 
 
 class _Text(bytes):
-    """Bytes of a stored text, distinguishable from a stored BLOB."""
+    """Bytes of a stored text, as distinct from the bytes of a BLOB."""
 
 
 @contextmanager
 def _as_bytes(driver: sqlite3.Connection) -> Iterator[None]:
-    """Read texts as `_Text` without decoding, because invalid UTF-8 would abort the whole query."""
+    """Make the driver return texts as `_Text`, because invalid UTF-8 would abort the whole query."""
     before = driver.text_factory
     driver.text_factory = _Text
     try:
@@ -103,7 +104,10 @@ def _can(read: Callable[[Any], object], value: object) -> bool:
 
 
 def _reader(type_: object) -> Callable[[Any], object]:
-    """Function that parses a stored value of a column as a driver returns it, and raises if it is invalid."""
+    """Function that parses a stored value of a column, and raises if the value is invalid.
+
+    Values are as the driver returns them.
+    """
     kind = getattr(type_, "impl", type_)
     if isinstance(kind, JSON):
         return lambda value: json.loads(_text(value))
@@ -124,7 +128,10 @@ def _text(value: object) -> str:
 
 
 def _moment(value: object) -> None:
-    """Python also reads moments that are written otherwise, which SQL does not compare with the others."""
+    """Raise unless a text is a time in the format in which SQLite stores times.
+
+    Python also parses other formats, but SQL does not compare them correctly.
+    """
     text = _text(value)
     if dt.datetime.fromisoformat(text).isoformat(" ", "microseconds") != text:
         raise ValueError(text)
@@ -147,11 +154,11 @@ def changed_rows(session: Session) -> list[str]:
     found: list[str] = []
     for table in Base.metadata.sorted_tables:
         if COLUMN in table.c:
-            found += _first(_changed(session, table), table.name, "rows are not as they were stored")
+            found += _first(_changed_rows_of(session, table), table.name, "rows are not as they were stored")
     return found + _changed_prompts(session) + _changed_rounds(session)
 
 
-def _changed(session: Session, table: Table) -> list[str]:
+def _changed_rows_of(session: Session, table: Table) -> list[str]:
     columns = digested_columns(table)
     key = next(iter(table.primary_key))
     digested = (table.c[name] for name in columns)
@@ -177,7 +184,7 @@ def _changed_prompts(session: Session) -> list[str]:
 
 
 def _changed_rounds(session: Session) -> list[str]:
-    """A sentence for each round whose rows, or whose link to the round before, were changed."""
+    """Sentences about rounds whose rows, or whose link to the previous round, were changed."""
     connection = session.connection()
     table = table_of(Decision)
     columns = decision_columns(table)
@@ -193,19 +200,19 @@ def _changed_rounds(session: Session) -> list[str]:
         for id_, campaign_id, number, stored, *values in rows:
             if stored is None:
                 if campaign_id in covered:
-                    found.append(f"the digest of round {number + 1} of campaign {campaign_id} is gone")
+                    found.append(f"the digest of round {number + 1} of campaign {campaign_id} is missing")
                 continue
             covered.add(campaign_id)
             if round_digest(connection, id_, dict(zip(columns, values, strict=True))) != stored:
                 found.append(
                     f"round {number + 1} of campaign {campaign_id} is not as it was stored: its outcomes, "
-                    "its decision, or what was known of its candidates was changed"
+                    "its decision, or the values of its candidates were changed"
                 )
     return found
 
 
 def _first(sentences: list[str], table: str, what: str) -> list[str]:
-    """The first sentences about the rows of a table, with the number of further ones."""
+    """The first sentences about the rows of a table, with the number of further sentences."""
     more = len(sentences) - MOST_OF_A_TABLE
     return sentences if more <= 0 else [*sentences[:MOST_OF_A_TABLE], f"{more:,} more {what} in {table}"]
 

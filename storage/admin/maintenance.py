@@ -23,11 +23,13 @@ MAY_VACUUM = """\
 SELECT CASE WHEN current_setting('server_version_num')::int >= 170000
 THEN has_table_privilege(:name, 'MAINTAIN') ELSE pg_has_role(tableowner, 'MEMBER') END
 FROM pg_tables WHERE tablename = :name AND schemaname = current_schema()"""
-"""Owners can, and from PostgreSQL 17 on also roles with the privilege."""
+"""Query: owners can vacuum a table.
+From PostgreSQL 17 on, roles with the MAINTAIN privilege too."""
 OF_ITS_SCHEMA = """\
 SELECT string_agg(format('%I.%I', schemaname, tablename), ', ')
 FROM pg_tables WHERE schemaname = current_schema()"""
-"""Tables of other schemas belong to other programs, which can be using them."""
+"""Query for the tables of this schema.
+Those of other schemas belong to other programs."""
 
 
 def table_sizes(session: Session) -> list[JsonObject]:
@@ -61,7 +63,7 @@ def vacuum(database: Database) -> tuple[int, int]:
     Raises:
         StorageUnavailable: If the database cannot be written, or another process reads or writes it for too
             long.
-        NotPermitted: If the role lacks the privilege: PostgreSQL would skip the tables silently.
+        NotPermitted: If the role lacks the privilege; PostgreSQL would skip the tables without an error.
     """
     with database.reading() as session:
         before = size_in_bytes(session)
@@ -96,7 +98,7 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Content of a table; equal exactly if the rows are, in any kind of database."""
+    """Content of a table; equal if and only if the rows are equal, in any kind of database."""
 
     rows: int
     digest: str
@@ -108,18 +110,18 @@ def copy_database(
 ) -> None:
     """Copy every row, with its id, into an empty database, and verify the copy row by row.
 
-    The source is read in one snapshot, so campaigns may run meanwhile. The target is written in one
+    The source is read in one snapshot, so campaigns can run meanwhile. The target is written in one
     transaction: an interrupted copy leaves it empty, and can be repeated.
 
     Args:
         source: A database of this release's schema.
-        target: A database without rows; its tables are created if it has none.
-        report: Called with each table once it is copied and verified.
+        target: A database without rows; its tables are created if it has no tables.
+        report: Called with each table after it is copied and verified.
 
     Raises:
-        CopyRefused: If the target holds rows, or differs when read back; nothing is then stored.
-        SchemaOutdated, SchemaMissing, SchemaTooNew: If either is of another release.
-        StorageUnavailable: If either cannot be read or written.
+        CopyRefused: If the target has rows, or differs when read back; nothing is then stored.
+        SchemaOutdated, SchemaMissing, SchemaTooNew: If one of the databases is of another release.
+        StorageUnavailable: If one of the databases cannot be read or written.
     """
     require_schema(source)
     ensure_schema(target)
@@ -132,7 +134,7 @@ def copy_database(
             found = content(writer, table)
             if found != wanted:
                 raise CopyRefused(
-                    f"{table.name} read back from {target.url} differs from what was read from {source.url} "
+                    f"{table.name} read back from {target.url} differs from that of {source.url} "
                     f"({found.rows} rows of {wanted.rows}); nothing was stored"
                 )
             report(table.name, wanted)
@@ -140,7 +142,7 @@ def copy_database(
 
 
 def content(session: Session, table: Table) -> Content:
-    """Compute the content of a table in bounded memory."""
+    """Content of a table, computed in bounded memory."""
     digest = _Digest()
     for row in _rows(session, table):
         digest.add(row)
@@ -163,8 +165,8 @@ def _copy_table(source: Database, reader: Session, writer: Session, table: Table
     digest = _Digest()
 
     def passing() -> Iterator[Sequence[object]]:
-        # Name the source in errors: the rows are read inside the target's transaction, which would name the
-        # target.
+        # Errors must name the source: the rows are read inside the target's transaction, whose errors name
+        # the target.
         with source.named_errors():
             for row in _rows(reader, table):
                 digest.add(row)
@@ -188,12 +190,12 @@ def _canonical(value: object) -> object:
         return value.hex()
     if isinstance(value, dt.datetime):
         return value.astimezone(dt.UTC).isoformat()
-    # 1.0 and 1 are equal in a float column; databases differ in which one they return.
+    # 1.0 and 1 are equal in a float column, and databases differ in which form they return.
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def set_sequences(session: Session) -> None:
-    """Set each table's next id after the last one ever used, including those of deleted campaigns."""
+    """Set each table's next id after the last id ever used, also by deleted campaigns."""
     # SQLite has no sequence for a table that never had a row, such as campaigns in a copy after all were
     # deleted.
     statements = (

@@ -1,6 +1,6 @@
 """Delete old campaigns without removing outputs that a remaining campaign uses.
 
-No deleted id is reused, so a process that still holds one finds nothing under it.
+No deleted id is reused, so a process that still holds a deleted id finds no row with it.
 """
 
 import datetime as dt
@@ -48,7 +48,7 @@ from winnow.storage.records.pruned import remember
 from winnow.storage.records.record_types import CampaignRecord, LeaseRecord
 from winnow.storage.records.row_counts import add_to_count
 
-# Foreign keys that only deletions look up; no query of a campaign would use an index on them.
+# Foreign keys that are looked up only when rows are deleted, so they have no permanent index.
 _LOOKED_UP = {
     "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
     "judgments": ("generation_id",),
@@ -68,7 +68,7 @@ _LOOKED_UP = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prunable:
-    """A campaign that would be deleted, with the numbers of its rows."""
+    """A campaign that would be deleted, with counts of its rows."""
 
     id: int
     name: str
@@ -79,7 +79,8 @@ class Prunable:
     generations: int
     """Number of outputs that the campaign paid for and no remaining campaign uses."""
     kept: int
-    """Outputs that it paid for and a remaining campaign uses: they are kept."""
+    """Number of outputs that the campaign paid for and a remaining campaign uses.
+    These are kept."""
 
 
 def prunable(
@@ -87,7 +88,7 @@ def prunable(
 ) -> list[Prunable]:
     """Campaigns without a plan, output, annotation or decision since a time, oldest first.
 
-    With `name`, only the campaign of this name; `staying` names campaigns to keep in any case.
+    `name` selects only the campaign of this name; `staying` names campaigns to keep in any case.
     """
     rows = session.execute(
         select(
@@ -128,7 +129,7 @@ def prunable(
 
 
 def _later(session: Session, campaign_id: int) -> list[dt.datetime | None]:
-    """Last times at which an annotation task was taken or answered, and an output was stored."""
+    """Last times at which an annotation task was shown or answered, and an output was stored."""
     asked = (
         select(func.max(AnnotationTask.held_at), func.max(Annotation.annotated_at))
         .select_from(AnnotationTask)
@@ -151,25 +152,26 @@ def prune(
     is_gone: Callable[[LeaseRecord], bool],
     seen_by: Callable[[Session, CampaignRecord], Collection[int]],
 ) -> None:
-    """Delete campaigns and all rows that only they use; keep datasets, labels and embeddings.
+    """Delete campaigns and all rows that only they use.
 
-    The question of each campaign, and the examples that it observed, are recorded: an answer reports whether
-    earlier campaigns had outcomes on its examples, and how often its question was asked.
+    Keep datasets, labels and embeddings. The question of each campaign, and the examples that it observed,
+    are recorded. An answer can then report whether earlier campaigns had outcomes on its examples, and how
+    often its question was asked.
 
     An output that another campaign uses is kept, and no campaign then counts as having paid for it; the
     spending of the other campaign is unchanged. A campaign uses the outputs of its comparisons and judgments,
-    and those that a round of it has reused (see `pin`), recorded or not, whether the campaign is running or
-    not. So no output that a running campaign has read is deleted, and a campaign that begins meanwhile waits
-    for this transaction and then reads the new state. The references of canaries are kept too.
+    and those that one of its rounds has reused (see `pin`), recorded or not, whether the campaign is running
+    or not. So no output that a running campaign has read is deleted. A campaign that begins meanwhile waits
+    for this transaction and then reads the new state. References among the canaries are kept too.
 
     Args:
         session: Session that can write; its transaction deletes everything or nothing.
         campaigns: As `prunable` listed them.
-        is_gone: Whether the process that holds a lease that was not released has ended.
+        is_gone: Whether the holder of a lease that was not released has ended.
         seen_by: Positions of the examples on which a campaign has outcomes.
 
     Raises:
-        LeaseHeld: If a campaign is running, or could be.
+        LeaseHeld: If a campaign is running, or may be running.
     """
     for campaign in campaigns:
         lease = find(session, campaign.id)
@@ -181,10 +183,10 @@ def prune(
             if seen := seen_by(session, record):
                 remember(session, record, seen)
             _delete_campaign(session, campaign.id)
-        # Outputs kept for a campaign that is now deleted too.
+        # Delete outputs that were kept for a campaign that is deleted now.
         session.execute(delete(Generation).where(Generation.round_id.is_(None), ~_is_used()))
         session.execute(delete(Prompt).where(~exists().where(Generation.prompt_id == Prompt.id)))
-        # References of later canaries are kept for as long as the database exists.
+        # Canaries that are references for later ones are kept as long as the database exists.
         session.execute(
             delete(Canary).where(
                 Canary.campaign_id.is_(None),
@@ -195,10 +197,10 @@ def prune(
 
 
 def forget(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
-    """Delete a campaign that a command made for itself; its outputs stay, owned by no campaign.
+    """Delete a campaign that a command created for its own use.
 
-    No process may run the campaign. `seen` are the positions of the examples whose outputs a user was shown;
-    they are recorded as `prune` records them.
+    Keep its outputs, without an owner. No process may run the campaign. `seen` are the positions of the
+    examples whose outputs a user was shown; they are recorded as by `prune`.
     """
     if seen:
         remember(session, campaign, seen)
@@ -220,7 +222,7 @@ def _delete_campaign(session: Session, campaign_id: int, *, keeps_outputs: bool 
     for tally in (ReusedText, ReuseStats, CostStats, CampaignStats):
         session.execute(delete(tally).where(tally.campaign_id == campaign_id))
     session.execute(delete(DuelStats).where(DuelStats.candidate_a_id.in_(candidates)))
-    # Any remaining use of an output is by another campaign.
+    # All remaining uses of an output are by other campaigns.
     if not keeps_outputs:
         session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
@@ -254,11 +256,11 @@ def _judged(campaign_id: int) -> Select[tuple[int]]:
 
 
 Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
-"""Creates the condition that a row belongs to certain rounds, from the row's column of round ids."""
+"""Creates a condition that a row belongs to certain rounds, from the row's column of round ids."""
 
 
 def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
-    """Whether a comparison, output, judgment, task or pin of these rounds refers to a generation."""
+    """Condition that a comparison, output, judgment, task or pin of these rounds refers to a generation."""
     played, of_several = aliased(Comparison), aliased(Comparison)
     compares = or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id)
     shows = or_(
@@ -294,7 +296,10 @@ def _count(session: Session, rows: Select[tuple[int]]) -> int:
 
 @contextmanager
 def _indexed(session: Session) -> Generator[None, None, None]:
-    """Create indexes while rows are deleted: the database looks up all possible references to each one."""
+    """Create indexes while rows are deleted.
+
+    The database looks up all references to each deleted row.
+    """
     made = []
     for table, columns in _LOOKED_UP.items():
         for column in columns:

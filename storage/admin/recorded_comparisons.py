@@ -1,6 +1,6 @@
 """All recorded comparisons with everything that determines their outputs, in bounded memory.
 
-No comparison is left out if a row that it refers to is missing: that part of it is None.
+A comparison is included even if a row that it refers to is missing; the corresponding part is then None.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ REPLY, SHOWN = aliased(Generation), aliased(Prompt)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedText:
-    """A stored generation, with the inputs of its key and all that a judge sees of it."""
+    """A stored generation, with the inputs of its key and everything that a judge sees of it."""
 
     request_key: str
-    """SHA-256 over all that determines the output."""
+    """SHA-256 of everything that determines the output."""
     prompt: str
     replicate: int
     text: str
@@ -42,7 +42,7 @@ class RecordedText:
 OF_GENERATIONS = tuple(
     each.name for each in fields(RecordedText) if each.name not in ("request_key", "prompt")
 )
-"""Fields of a generation that its row has under the same names."""
+"""Fields that the row of a generation has under the same names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class RecordedExample:
     """The example of a comparison."""
 
     position: int | None
-    """Position in its campaign; None if the example is not one of the campaign."""
+    """Position in its campaign; None if the example does not belong to the campaign."""
     key: str
     fields: Mapping[str, object]
     targets: Sequence[str]
@@ -58,7 +58,7 @@ class RecordedExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedJudgment:
-    """A call of a judge, with its reply if it got one."""
+    """A call of a judge, with its reply; None without a reply."""
 
     judge: str
     presentation_order: str
@@ -84,14 +84,17 @@ class RecordedOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedComparison:
-    """A comparison with the plan of its round; `sides` are one for a score and two for a duel."""
+    """A comparison with the plan of its round.
+
+    Fields "by side" have one entry for a score, two for a duel.
+    """
 
     id: int
     round_number: int
     position: int
     planned_arms: Sequence[int]
     planned_example: int | None
-    """Arms and example as planned; empty and None if the plan has no such position."""
+    """Example as planned; None if the plan has no such position, in which case the arms are empty."""
     candidates: Sequence[str]
     """Candidate names, by side."""
     arms: Sequence[int | None]
@@ -135,14 +138,14 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
 
 
 class _Parts:
-    """Rows that belong to comparisons and are in the same order, returned one comparison at a time."""
+    """Rows that belong to comparisons and come in their order, returned one comparison at a time."""
 
     def __init__(self, rows: Iterator[SqlRow]) -> None:
         self._groups = groupby(rows, key=lambda row: row.comparison_id)
         self._next = next(self._groups, None)
 
     def of(self, comparison_id: int) -> Sequence[SqlRow]:
-        """Rows of a comparison, which must come after those requested before."""
+        """Rows of a comparison. Comparisons must be requested in order."""
         if self._next is None or self._next[0] != comparison_id:
             return ()
         rows = list(self._next[1])

@@ -27,7 +27,8 @@ from winnow.storage.models import Base, Campaign
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 REVISIONS = sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
-"""All revisions, oldest first; read from file names, because importing Alembic slows every command."""
+"""All revisions, oldest first.
+Read from file names, because importing Alembic would slow every command."""
 
 HEAD = REVISIONS[-1]
 
@@ -35,7 +36,7 @@ CLOSED = """\
 SELECT quote_ident(nspname) FROM pg_namespace
 WHERE quote_ident(nspname) = ANY (regexp_split_to_array(current_setting('search_path'), ' *, *'))
 AND NOT has_schema_privilege(oid, 'USAGE')"""
-"""Schemas of the search path that the server skips because the role lacks the USAGE privilege."""
+"""Query for schemas of the search path that the server skips because the role lacks the USAGE privilege."""
 
 PASSED_OVER = """\
 SELECT name, current_schema() FROM (
@@ -44,11 +45,11 @@ SELECT name, current_schema() FROM (
 ) AS first
 WHERE name ~ '^[A-Za-z_][A-Za-z0-9_]*$' AND current_schema() IS NOT NULL
 AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = lower(name))"""
-"""The first schema of the search path if it does not exist, and the one in which tables are created
-instead."""
+"""Query for the first schema of the search path, if it does not exist.
+The second column is the schema in which tables would be created instead."""
 
 _MIGRATING = threading.Lock()
-"""Alembic's context is global to the process: only one thread migrates at a time."""
+"""Lets only one thread migrate at a time, because Alembic's context is global to the process."""
 
 
 def upgrade(database: Database) -> tuple[str | None, str]:
@@ -75,15 +76,15 @@ def upgrade(database: Database) -> tuple[str | None, str]:
 
 
 def ensure_schema(database: Database) -> bool:
-    """Create the tables in an empty database; raise for one of another release.
+    """Create the tables in an empty database; refuse a database of another release.
 
     Returns:
         Whether the database was empty.
 
     Raises:
         SchemaForeign: If the revision is that of another program's tables.
-        SchemaOutdated: If an older Winnow wrote it: the user must decide about an upgrade.
-        SchemaTooNew: If a newer Winnow wrote it.
+        SchemaOutdated: If an older Winnow wrote the database; the user must decide about an upgrade.
+        SchemaTooNew: If a newer Winnow wrote the database.
         StorageUnavailable: If the database cannot be read or written.
     """
     if is_empty := current_revision(database) is None:
@@ -115,7 +116,9 @@ def require_schema(database: Database) -> None:
 
 @contextmanager
 def reading(url: str) -> Generator[Session, None, None]:
-    """Open a read-only session on an existing database of this release; closes the database afterwards.
+    """Open a read-only session on an existing database of this release.
+
+    Closes the database at the end.
 
     Raises:
         StorageError: If the database does not exist, is of another release, or cannot be read.
@@ -126,7 +129,7 @@ def reading(url: str) -> Generator[Session, None, None]:
 
 @contextmanager
 def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, None]:
-    """Open an existing database of this release; closes it afterwards.
+    """Open an existing database of this release; closes it at the end.
 
     `read_only` forbids writes.
 
@@ -141,15 +144,16 @@ def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, 
 
 @contextmanager
 def damage_named(database: Database) -> Generator[None, None, None]:
-    """Raise an error that names the damage if values that Winnow cannot have stored make a query fail.
+    """Name the damage if values that Winnow cannot have stored make a query fail.
 
     Raises:
-        StorageError: In place of another error, if a check finds something; else that error is a bug.
+        StorageError: Instead of the original error, if a check finds damage. Otherwise the original error is
+            raised, which is a bug.
     """
     try:
         yield
     except Exception as error:
-        # Imported here, as the process that answers one statement must start quickly.
+        # Imported here, because a process that answers one statement must start quickly.
         from winnow.storage.admin.check import problems
         from winnow.storage.admin.integrity import unreadable_values
         from winnow.storage.records.campaigns import UNREADABLE
@@ -161,21 +165,21 @@ def damage_named(database: Database) -> Generator[None, None, None]:
         if not found:
             raise
         raise StorageError(
-            f"{database.url} holds what Winnow did not store, so that this ended early: {found[0]}; winnow "
-            "db check names everything, and a backup in its place answers as before"
+            f"{database.url} is damaged, or was changed outside Winnow, so this stopped early: {found[0]}; "
+            "run winnow db check for a full list, or restore a backup"
         ) from error
 
 
 def current_revision(database: Database) -> str | None:
-    """Schema revision of the database; None without Winnow tables.
+    """Schema revision of the database; None if it has no Winnow tables.
 
     Raises:
-        NotPermitted: If the role has no access to a schema that can hold them.
+        NotPermitted: If the role has no access to a schema that can hold the tables.
         SchemaForeign: If the revision is that of another program's tables.
         StorageUnavailable: If the database cannot be read.
     """
     try:
-        # One snapshot: tables that another Winnow is creating are then not mistaken for another program's.
+        # In one snapshot, tables that another Winnow is creating are not mistaken for another program's.
         with database.engine.execution_options(**{READS: True}).connect() as connection:
             there = inspect(connection)
             revision: str | None = None
@@ -203,7 +207,8 @@ COLUMNS = {
         "AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped"
     ),
 }
-"""All columns of all tables; catalogues of a server are readable without rights on the tables."""
+"""Query for all columns of all tables.
+A server's catalogues are readable without rights on the tables."""
 
 
 def _require_columns(database: Database) -> None:
@@ -227,7 +232,10 @@ def _few(names: list[str]) -> list[str]:
 
 
 def _require_named_schema(database: Database) -> None:
-    """Raise instead of creating tables in another schema than the first in the URL, as PostgreSQL would."""
+    """Raise if the first schema in the URL does not exist.
+
+    PostgreSQL would create tables in another schema.
+    """
     if "search_path" not in str(database.engine.url.query.get("options", "")):
         return
     with database.named_errors(), database.engine.connect() as connection:
@@ -235,8 +243,8 @@ def _require_named_schema(database: Database) -> None:
     if found is not None:
         raise StorageUnavailable(
             database.url,
-            f"its search_path begins with the schema {found[0]}, which is not there, so that tables would be "
-            f"made in {found[1]}",
+            f"its search_path begins with the schema {found[0]}, which does not exist, so tables would be "
+            f"created in {found[1]}",
             f"create it (CREATE SCHEMA {found[0]}), or correct the URL, then run the command again",
         )
 

@@ -1,4 +1,4 @@
-"""Open a results database; the one place where transactions begin, end and fail.
+"""Open a results database; transactions begin, end and fail only here.
 
 A reading session sees one snapshot, so answers to repeated questions are cached.
 """
@@ -41,7 +41,7 @@ from winnow.storage.errors import (
 from winnow.storage.text import url_in_home
 
 BUSY_TIMEOUT_MS = 30_000
-"""Milliseconds that a writer waits for another one."""
+"""Milliseconds that a writer waits for another writer."""
 
 LONGEST = 1_000
 """Maximum number of characters of a driver's message."""
@@ -51,27 +51,28 @@ NO_SCHEMA = (
     "create one, or correct the URL, then run the command again"
 )
 NAME_ANOTHER = "check its path, name another by --storage sqlite:///FILE, or run a campaign, which creates it"
-MAKE_ROOM = "make room on the disk that it is on, then run the command again"
+MAKE_ROOM = "free space on its disk, then run the command again"
 TOO_MANY = re.compile("connection slots|too many clients|too many connections")
-"""Matches a server's message that no further connection is possible; the driver has no code for it."""
-FEWER = "close some, wait, or have max_connections or the role's limit raised, then run the command again"
-MORE_TIME = "; where its role or database has a statement_timeout, a longer one lets it answer"
+"""Matches a server's message that it accepts no further connection.
+The driver has no code for it."""
+FEWER = "close some, wait, or raise max_connections or the role's limit, then run the command again"
+MORE_TIME = "; if the role or database has a statement_timeout, raise it"
 
 STRAY_AT = re.compile(r"[^:]*://[^:/]*:[^@]*@.*@", re.DOTALL)
-"""A URL with more text than a host after the @ behind a password: usually part of the password."""
+"""Matches a URL with an @ in the text after a password's @, usually because the password contains an @."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
     """An open results database.
 
-    Reading and writing are separate because a writer must take the write lock at the beginning of its
-    transaction: otherwise a transaction that first reads and then writes could fail half-way, or lose another
+    Reading and writing are separate, because a writer must take the write lock at the beginning of its
+    transaction. Otherwise a transaction that first reads and then writes could fail half-way, or lose another
     process's changes.
     """
 
     url: str
-    """The given URL with the password hidden: safe to print."""
+    """The URL with the password hidden, safe to print."""
     engine: Engine
     _reader: Engine = field(init=False, repr=False)
     _writer: Engine = field(init=False, repr=False)
@@ -82,7 +83,7 @@ class Database:
 
     @property
     def is_postgresql(self) -> bool:
-        """Whether it is on a PostgreSQL server; otherwise it is a SQLite file."""
+        """Whether the database is on a PostgreSQL server; otherwise it is a SQLite file."""
         return self.engine.dialect.name == "postgresql"
 
     @contextmanager
@@ -108,7 +109,7 @@ class Database:
 
     @contextmanager
     def outside_transactions(self) -> Generator[Callable[[str], None], None, None]:
-        """Open a way to run statements that are forbidden in transactions, such as VACUUM."""
+        """Yield a function that runs statements that are forbidden in transactions, such as VACUUM."""
         with self.named_errors():
             connection = self.engine.raw_connection()
             try:
@@ -127,7 +128,7 @@ class Database:
 
     @contextmanager
     def named_errors(self) -> Generator[None, None, None]:
-        """Translate the driver's errors, keeping the cause."""
+        """Translate the driver's errors, and keep them as the cause."""
         try:
             yield
         except (IntegrityError, DataError) as error:
@@ -136,14 +137,14 @@ class Database:
             raise self.unavailable(error.orig) from error
 
     def unavailable(self, error: BaseException | None) -> StorageUnavailable:
-        """Choose the exception for a driver's error."""
+        """The exception for a driver's error."""
         waited_s = BUSY_TIMEOUT_MS / 1000
         if type(error).__name__ == "LockNotAvailable":
             return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
         if type(error).__name__ == "InsufficientPrivilege":
-            return NotPermitted(self.url, _said(error))
+            return NotPermitted(self.url, _server_message(error))
         if type(error).__name__ == "InvalidSchemaName":
-            return StorageUnavailable(self.url, _said(error), NO_SCHEMA)
+            return StorageUnavailable(self.url, _server_message(error), NO_SCHEMA)
         if is_broken_off(error):
             return TookTooLong(self.url, MORE_TIME if self.is_postgresql else "")
         if is_busy(error):
@@ -162,7 +163,7 @@ class Database:
 def open_database(url: str, *, read_only: bool = False, creates: bool = True) -> Database:
     """Open a database by its SQLAlchemy URL.
 
-    `read_only` forbids writes; otherwise `creates` says whether to create a missing SQLite file.
+    `read_only` forbids writes; otherwise `creates` determines whether to create a missing SQLite file.
 
     Raises:
         StorageUnavailable: If the URL is invalid or names no persistent place, its driver is not installed,
@@ -206,13 +207,16 @@ URL_FORMS = (
 
 
 def _file_url(url: str) -> str:
-    """Clause with the probable URL if only its number of slashes is wrong; else empty."""
+    """Clause with the probable URL if only the number of slashes is wrong.
+
+    Otherwise empty.
+    """
     wrong = re.fullmatch(r"sqlite:/{0,2}([^/].*)", url)
     return f"; here: sqlite:///{wrong[1]}" if wrong else ""
 
 
 def _require_readable(url: str, shown: str) -> None:
-    """Raise if a URL is malformed or incomplete, with the correct form."""
+    """Raise if a URL is malformed or incomplete; the message has the correct form."""
     if ":" not in url:
         raise StorageUnavailable(
             shown, "it is not a URL", f"for a file write sqlite:///{shown or 'winnow.db'}"
@@ -221,12 +225,12 @@ def _require_readable(url: str, shown: str) -> None:
         raise StorageUnavailable(
             shown,
             "it contains ***, which Winnow shows in place of a password",
-            "write the password there, or set WINNOW_STORAGE to the whole URL and leave --storage out",
+            "write the password there, or set WINNOW_STORAGE to the whole URL and omit --storage",
         )
     if STRAY_AT.match(url):
         raise StorageUnavailable(
             shown,
-            "it contains an @ that separates nothing",
+            "it contains an unescaped @",
             "write each @ of a name or a password as %40 (and % as %25), then run the command again",
         )
 
@@ -237,17 +241,17 @@ def is_broken_off(error: BaseException | None) -> bool:
 
 
 def cause(error: DBAPIError) -> str:
-    """The driver's message as one line."""
+    """Message of the driver, as one line."""
     return one_line(error.orig)
 
 
-def _said(error: BaseException | None) -> str:
-    """A server's message about one of Winnow's statements, without the statement."""
+def _server_message(error: BaseException | None) -> str:
+    """Message of a server about one of Winnow's statements, without the statement."""
     return str(error.diag.message_primary)  # type: ignore[union-attr]
 
 
 def one_line(error: BaseException | None) -> str:
-    """Format a driver's message as one printable line: it can quote any statement."""
+    """Message of a driver as one printable line; it can quote any statement."""
     text = " ".join(str(error).split())
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
     return "".join(each if each.isprintable() else "\N{MIDDLE DOT}" for each in text)
@@ -257,14 +261,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ANSWERS = "answers of this look"
-"""Key in a session's `info`; only sessions of `Database.reading` have it."""
+"""Key in a session's `info` for cached answers.
+Only sessions of `Database.reading` have it."""
 
 
 def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Session, P], T]:
-    """Cache a query's answer within a reading session; a writing session runs it every time.
+    """Cache a query's answer within a reading session.
 
-    Callers must not modify the answer, because later callers receive the same object. `ask` takes a session
-    and hashable values.
+    A writing session runs it every time. Callers must not modify the answer, because later callers receive
+    the same object. `ask` takes a session and hashable values.
     """
 
     @wraps(ask)
@@ -281,7 +286,7 @@ def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatena
 
 
 def shown_url(url: str) -> str:
-    """Hide every password in a URL, of a database or not."""
+    """A URL, of a database or not, with every password hidden."""
     if not STRAY_AT.match(url):
         with suppress(ArgumentError, ValueError):
             return without_password(make_url(url))
@@ -290,7 +295,10 @@ def shown_url(url: str) -> str:
 
 
 def absolute_url(url: str) -> str:
-    """Make the URL of a file absolute, for processes with another working folder; others stay unchanged."""
+    """Make the URL of a SQLite file absolute, for processes with another working folder.
+
+    Other URLs are unchanged.
+    """
     with suppress(ArgumentError, ValueError):
         read = make_url(url)
         file = read.database or ""
@@ -305,11 +313,14 @@ def absolute_url(url: str) -> str:
 
 
 def storage_option(url: str) -> str:
-    """Format the `--storage` option of a printed command, shell-quoted, because URLs can have ? and &."""
+    """The `--storage` option for a printed command, shell-quoted, because URLs can contain ? and &."""
     return f"--storage {shlex.quote(shown_url(url))}"
 
 
 def without_password(url: URL) -> str:
-    """Render a parsed URL with its passwords hidden; libpq also accepts a password in the query."""
+    """A parsed URL with its passwords hidden.
+
+    Libpq also accepts a password in the query.
+    """
     secret = {name: "hidden" for name in url.query if "password" in name}
     return url.update_query_dict(secret).render_as_string(hide_password=True)

@@ -2,13 +2,12 @@
 
 Every writing transaction first locks one table that no campaign writes to. So, as in SQLite, nothing changes
 between the reads and the writes of a writer, and no two writers deadlock. Readers take no conflicting lock:
-they neither wait for a writer nor block it. A role that can only SELECT cannot block writers: locking a table
-in a conflicting mode requires the right to change its rows (an advisory lock, in contrast, is free to every
-role).
+they neither wait for a writer nor block it. A role that can only SELECT cannot block writers, because locking
+a table in a conflicting mode requires the right to change its rows. (Any role can take an advisory lock.)
 
 A read-only engine opens each transaction READ ONLY, and `run_sql` sends a user's statement as the query of a
-server-side cursor: the server then accepts one statement that returns rows, and nothing else: no SET, COMMIT,
-COPY or second statement. It also refuses to lift READ ONLY by a function once a snapshot is taken. Access of
+server-side cursor. The server then accepts only one statement that returns rows: no SET, COMMIT, COPY or
+second statement. It also refuses to lift READ ONLY by a function once a snapshot is taken. Access of
 functions outside the tables (files, programs, other servers, other sessions) depends on the role's rights:
 pg_read_file, lo_export and the like are refused to every role that is not a superuser. To let strangers query
 in SQL, use a role that can only SELECT.
@@ -33,18 +32,18 @@ from winnow.storage.errors import StorageUnavailable
 READS = "winnow_reads"
 """Execution option of a connection whose transactions read: one snapshot per transaction."""
 
-# Set in each transaction, like the settings: a pooler such as PgBouncer can assign it another session.
+# Sent in each transaction, like the settings, because a pooler such as PgBouncer can change the session.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 LOCK = f"LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 IDLE_SINCE = "winnow_idle_since"
 IDLE_UNSEEN_S = 5.0
-"""Seconds for which an idle connection is trusted; checking each time would cost a tenth of a round's
-transactions."""
+"""Seconds for which an idle connection is used without a check.
+Checking each time would cost a tenth of the time of a round's transactions."""
 
 IDLE_WRITER = "60s"
-"""Maximum time that a writer blocks others if it is frozen in a transaction, or its machine has failed."""
+"""Maximum time that a writer blocks others if it is frozen in a transaction or its machine failed."""
 
 SILENCE = {
     "connect_timeout": 10,
@@ -53,13 +52,12 @@ SILENCE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""Timeouts for a server whose machine or network has failed, in s, the last in ms; a URL can override them.
-
-With the system's defaults, such a connection breaks after two hours, or 15 min after something was sent.
-"""
+"""Timeouts for a server whose machine or network has failed, which a URL can override.
+All are in seconds, except the last in milliseconds. With the system's defaults, such a connection breaks
+after two hours, or 15 minutes after something was sent."""
 
 SETTINGS = {
-    # A role or a database can have other settings, with rounded numbers, and times that no driver parses.
+    # The defaults of a role or database can round numbers, and format times so that no driver parses them.
     "DateStyle": "ISO",
     "TimeZone": "UTC",
     "extra_float_digits": "1",
@@ -111,13 +109,17 @@ UNION ALL
     )
     LIMIT 1
 )"""
-"""Functions and operators of other roles that PostgreSQL can take for its own in a statement, if their types
-fit better, and then runs with the rights of this role; and schemas in which roles other than the owners of
-the database and of the tables can create such. No name in this statement can be taken so."""
+"""Query for functions and operators of other roles that PostgreSQL could use.
+It would use them in a statement instead of its own if their types fit better, with the rights of this role.
+The query also finds schemas in which roles other than the owners of the database and of the tables can create
+functions. The names in this query are qualified so that they cannot be replaced this way."""
 
 
 def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) -> Engine:
-    """Create an engine on a server; a writer waits `wait_ms` for another one, and errors show `shown`."""
+    """Create an engine on a server.
+
+    A writer waits `wait_ms` for another writer; errors show `shown` as the URL.
+    """
     engine = create_engine(
         # libpq decodes percent codes, including in the host, which can be a socket's folder; SQLAlchemy does
         # not.
@@ -129,7 +131,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         connect_args={
             **{name: url.query.get(name, value) for name, value in SILENCE.items()},
             "client_encoding": "UTF8",
-            # A plan made for the few rows of a young campaign would be slow for the millions of an old one.
+            # A plan made for the few rows of a new campaign would be slow for the millions of a large one.
             "prepare_threshold": None,
             # Transactions begin below, in one exchange with their settings.
             "autocommit": True,
@@ -151,14 +153,14 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
             raise StorageUnavailable(
                 shown,
                 f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'",
-                "CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' does on every server",
+                "CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' works on every server",
             )
         # The settings are for statements outside transactions.
         cursor = connection.execute("; ".join([*set_as("SESSION", settings), LOOKALIKES]))
         while cursor.nextset():
             pass
         if found := cursor.fetchone():
-            raise StorageUnavailable(shown, *_told_lookalike(*found))
+            raise StorageUnavailable(shown, *_lookalike_message(*found))
 
     @event.listens_for(engine, "checkin")
     def note_when(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -166,7 +168,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
 
     @event.listens_for(engine, "checkout")
     def look_after_idle(connection: DBAPIConnection, record: ConnectionPoolEntry, _: object) -> None:
-        # Models can generate for minutes between two transactions, and a server or firewall can then drop it.
+        # Models can generate for minutes between two transactions, and a firewall may drop idle connections.
         if time.monotonic() - record.info.get(IDLE_SINCE, time.monotonic()) > IDLE_UNSEEN_S:
             _require_alive(connection)
 
@@ -186,24 +188,24 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
     return engine
 
 
-def _told_lookalike(kind: str, name: str, role: str) -> tuple[str, str]:
-    """The reason and the remedy for a row of `LOOKALIKES`."""
-    runs = "run with the rights of your role in place of PostgreSQL's own"
-    elsewhere = "name a search_path in the URL whose schemas only you can create in"
+def _lookalike_message(kind: str, name: str, role: str) -> tuple[str, str]:
+    """Cause and remedy for a row of `LOOKALIKES`, for an error message."""
+    runs = "run with the rights of your role instead of PostgreSQL's own"
+    elsewhere = "use a search_path in the URL with schemas in which only you can create objects"
     if kind == "schema":
         return (
             f"the role {role} can create functions in the schema {name} of its search_path, "
             f"which could {runs}",
-            f"have it closed (REVOKE CREATE ON SCHEMA {name} FROM PUBLIC, {role}), or {elsewhere}",
+            f"revoke that (REVOKE CREATE ON SCHEMA {name} FROM PUBLIC, {role}), or {elsewhere}",
         )
     return (
-        f"the {kind} {name} of the role {role} lies in its search_path, where it could {runs}",
-        f"have it dropped, or {elsewhere}",
+        f"the {kind} {name} of the role {role} is in its search_path, where it could {runs}",
+        f"drop the {kind}, or {elsewhere}",
     )
 
 
 def set_as(scope: str, settings: Mapping[str, str]) -> list[str]:
-    """Statements that set these values for a "SESSION" or for the transaction ("LOCAL")."""
+    """Statements that set these values for the session ("SESSION") or the transaction ("LOCAL")."""
     import psycopg.sql as sql
 
     return [
@@ -218,4 +220,4 @@ def _require_alive(connection: DBAPIConnection) -> None:
     try:
         connection.execute("SELECT 1")
     except psycopg.Error as error:
-        raise DisconnectionError from error  # the pool then opens another one
+        raise DisconnectionError from error  # the pool then opens another connection

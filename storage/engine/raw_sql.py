@@ -1,9 +1,9 @@
 """Statements passed directly to the driver, bulk inserts, and lookups of rows by many digests.
 
 A round runs a dozen statements, and for most of them the layers in between took longer than the database.
-Bulk inserts use COPY on PostgreSQL, otherwise a prepared INSERT. Digests are passed as one parameter, so that
-neither their number nor their kind changes the statement: a round runs it several times, and preparing a list
-of parameters took longer than finding the rows. They are joined by commas, which no digest contains.
+Bulk inserts use COPY on PostgreSQL, otherwise a prepared INSERT. Digests are passed as one parameter, joined
+by commas, which no digest contains. So the statement does not depend on their number: a round runs it several
+times, and preparing a list of parameters took longer than finding the rows.
 """
 
 import json
@@ -24,15 +24,15 @@ from winnow.storage.text import storable
 DriverRow = tuple[Any, ...]
 
 
-def driver_of(connection: Connection) -> Any:  # noqa: ANN401 -- sqlite3's or psycopg's
-    """The driver's own connection."""
+def driver_of(connection: Connection) -> Any:  # noqa: ANN401 -- of sqlite3 or psycopg
+    """The driver's own connection object."""
     return connection.connection.driver_connection
 
 
 def run(connection: Connection, statement: str, values: Sequence[object] = ()) -> list[DriverRow]:
-    """Run a statement with a `?` for each value in the connection's transaction; return its rows.
+    """Run a statement with a `?` for each value, in the connection's transaction.
 
-    Values and rows are in the driver's types, without conversion.
+    Return its rows. Values and rows are in the driver's types, without conversion.
     """
     if connection.dialect.name == "postgresql":
         statement = statement.replace("?", "%s")
@@ -49,10 +49,10 @@ def run_many(connection: Connection, statement: str, rows: Sequence[Sequence[obj
 
 @contextmanager
 def errors_of(connection: Connection, statement: str) -> Generator[None, None, None]:
-    """Wrap the driver's errors like SQLAlchemy; `storage.engine.database` then translates them.
+    """Wrap the driver's errors like SQLAlchemy, so that `storage.engine.database` can translate them.
 
-    A broken connection is not returned to the pool, nor one that a signal handler interrupted during a
-    statement: no rollback would be possible on it.
+    A broken connection is not returned to the pool; neither is a connection on which a signal handler
+    interrupted a statement, because it could not be rolled back.
     """
     driver = connection.dialect.loaded_dbapi
     try:
@@ -80,7 +80,7 @@ def undecodable(statement: str) -> DBAPIError:
 def rows_with(
     connection: Connection, columns: str, table: str, column: str, digests: Sequence[str]
 ) -> list[DriverRow]:
-    """Select columns of the rows of a table whose column has one of these digests."""
+    """Columns of the rows of a table whose `column` has one of these digests."""
     if not digests:
         return []
     if connection.dialect.name == "postgresql":
@@ -93,7 +93,7 @@ def rows_with(
 def ids_with(
     connection: Connection, table: str, column: str, digests: Iterable[str]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Ids of existing rows with these digests, and the ids that new rows of the other digests will get.
+    """Ids of existing rows with these digests, and ids that new rows of the other digests will get.
 
     So a caller that stores a row knows its id without another query. Ids of deleted rows are not reused. The
     transaction must be a writing one: no other process can store such a row, or take such an id, before it
@@ -122,10 +122,8 @@ _IDS = """
         CASE WHEN id IS NULL THEN nextval((SELECT pg_get_serial_sequence('{table}', 'id')::regclass)) END
     FROM found
 """
-"""On PostgreSQL a sequence provides ids, exactly as many as there are new rows.
-
-The digests are looked up one by one, because a join read the whole table while it was small.
-"""
+"""On PostgreSQL a sequence provides the ids, exactly as many as there are new rows.
+The digests are looked up one by one, because a join read the whole table while the table was small."""
 
 
 Convert = Callable[[Sequence[Any]], Sequence[object]]
@@ -142,7 +140,7 @@ def insert_rows(
 ) -> None:
     """Insert rows of values in column order, in the connection's transaction.
 
-    The values have the types of the model's attributes; they are converted here.
+    Values have the types of the model's attributes and are converted here.
     """
     columns, rows = _with_digests(table, columns, rows)
     portions = _converted(rows, _converts(table, tuple(columns), connection.dialect))
@@ -184,7 +182,7 @@ PARAMETERS_AT_ONCE = 500
 
 
 def in_portions(rows: Iterable[RowT], size: int) -> Iterator[list[RowT]]:
-    """Split rows into lists of at most this size."""
+    """Yield the rows in lists of at most this size."""
     remaining = iter(rows)
     while some := list(islice(remaining, size)):
         yield some
@@ -210,7 +208,7 @@ def _converted(
 
 @cache
 def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[int, Convert]:
-    """Conversions of the columns that need one, by position."""
+    """Conversions of the columns that need one, by position of the column."""
     found: dict[int, Convert] = {}
     for position, name in enumerate(columns):
         type_ = table.c[name].type
@@ -224,7 +222,7 @@ def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[
 
 
 def _each(convert: Callable[[Any], object], values: Sequence[object]) -> list[object]:
-    # All rows of a group have the same time: identical objects are converted once.
+    # All rows of a group share one time object, which is converted once.
     stored, last, last_stored = [], None, convert(None)
     for value in values:
         if value is not last:

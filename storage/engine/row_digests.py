@@ -1,15 +1,15 @@
 """Digests of stored rows, by which `winnow db check` detects accidental changes.
 
-An immutable row has its own digest. A round has one over all its rows, see `storage.records.rounds`.
+An immutable row has its own digest. A round has a digest over all its rows, see `storage.records.rounds`.
 
 Values are digested in stored form: changes that a database makes (a zero's sign, NUL in a text) are applied
 first, so that copies in another kind of database have the same digests.
 
-A row to which others are added later, outside rounds, has their count next to its own digest, see
+If rows are added to an owner later, outside rounds, their count is stored with the owner's digest; see
 `RowCount` and `storage.records.row_counts`.
 
-They detect flipped bits, lost rows and manual changes. They do not detect forgery, because anyone who changes
-a row can recompute its digest.
+Digests detect flipped bits, lost rows and manual changes. They do not detect forgery, because anyone who
+changes a row can recompute its digest.
 """
 
 import datetime as dt
@@ -39,18 +39,20 @@ from sqlalchemy.types import TypeEngine
 from winnow.storage.text import storable
 
 COLUMN = "row_digest"
-"""Column of the tables whose rows have digests; NULL in rows stored before digests were introduced."""
+"""Column of the tables whose rows have digests.
+NULL in rows stored before digests were introduced."""
 
 LENGTH = 32
-"""Hexadecimal digits: 128 bits, because accidental changes do not search for collisions."""
+"""Number of hexadecimal digits: 128 bits suffice, because accidental changes do not search for collisions."""
 
 MUTABLE = {
     "generations": {"round_id"},
     "canaries": {"campaign_id"},
     "annotation_tasks": {"held_by", "held_at"},
 }
-"""Columns of stored rows that can change: the payer of an output, or the campaign of a canary, can be
-deleted, and a task can be shown to somebody else. SQLite compares the first two with their indexes."""
+"""Columns of stored rows that can change, by table.
+The payer of an output, or the campaign of a canary, can be deleted, and a task can be shown to another
+annotator. SQLite compares the first two with their indexes."""
 
 Plain = Callable[[Any], object]
 
@@ -59,31 +61,32 @@ _as_json = json.JSONEncoder(sort_keys=True).encode
 
 
 def digest(content: object) -> str:
-    """Compute the digest of JSON values."""
+    """Digest of JSON values."""
     return sha256(_as_json(content).encode()).hexdigest()[:LENGTH]
 
 
 def row_digest(table: Table, columns: Sequence[str], row: Sequence[object]) -> str:
-    """Compute the digest of a row; see `digests_of_rows`."""
+    """Digest of a row; see `digests_of_rows`."""
     return digests_of_rows(table, columns, [row])[0]
 
 
 def digests_of_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """Compute the digests of rows of a table with a digest column.
+    """Digests of rows of a table with a digest column.
 
-    Columns that are not given are None. Values have the types of the model's attributes or of a driver.
+    Columns that are not in `columns` are None. Values have the types of the model's attributes or of a
+    driver.
     """
     by_column = list(zip(*rows, strict=True))
     lacking = (None,) * len(rows)
     given = (
         lacking if place is None else _plains(plain, by_column[place])
-        for place, plain in _given(table, tuple(columns))
+        for place, plain in _places_of(table, tuple(columns))
     )
     return [digest(row) for row in zip(*given, strict=True)]
 
 
 def values_of(table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[object]:
-    """Convert rows to JSON values that are equal for all databases, and before and after storing."""
+    """Rows as JSON values that are equal for all databases, and before and after storing."""
     by_row = list(rows)
     if not by_row:
         return []
@@ -93,9 +96,12 @@ def values_of(table: Table, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def _plains(plain: Plain, values: Sequence[object]) -> Sequence[object]:
-    """The values of a column in JSON; in many columns all are the same, which are made only once."""
+    """JSON values of a column.
+
+    If all values are equal, one value is converted only once.
+    """
     first = values[0]
-    # Of equal objects one may say 1 and another 1.0.
+    # Equal JSON objects can differ in form, such as 1 and 1.0, so they are converted one by one.
     if (first is None or plain is not _json) and values.count(first) == len(values):
         return [plain(first)] * len(values)
     return list(map(plain, values))
@@ -107,8 +113,8 @@ def _plain_of(table: Table, columns: tuple[str, ...]) -> list[Plain]:
 
 
 @cache
-def _given(table: Table, columns: tuple[str, ...]) -> list[tuple[int | None, Plain]]:
-    """Position of each digested column among the given columns; None for a column that is not given."""
+def _places_of(table: Table, columns: tuple[str, ...]) -> list[tuple[int | None, Plain]]:
+    """Position of each digested column among `columns`, None if it is not among them, with its conversion."""
     places = {name: place for place, name in enumerate(columns)}
     return [(places.get(name), plain) for name, plain in _digested(table)]
 
@@ -120,28 +126,28 @@ def _digested(table: Table) -> list[tuple[str, Plain]]:
 
 
 OWN = 12
-"""Digits of a row's own digest if a count is stored with it; the digest is shortened to these."""
+"""Number of digits that a row's own digest is shortened to if a count is stored with it."""
 
 COUNT = "+"
-"""Separates the two; no digit."""
+"""Separates digest and count; not a digit."""
 
 NOT_DIGESTED = "-" * OWN
-"""Placeholder for the own digest of a row that was stored before digests were introduced."""
+"""Stands for the own digest of a row that was stored before digests were introduced."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """Number of rows, and the sum of the digests of their keys, in any order."""
+    """Number of rows, and the sum of the digests of their keys, which does not depend on their order."""
 
     rows: int = 0
     keys: int = 0
 
     def __add__(self, other: "RowCount") -> "RowCount":
-        """The count of both."""
+        """Count of the rows of both."""
         return RowCount(self.rows + other.rows, (self.keys + other.keys) % 16**12)
 
     def __neg__(self) -> "RowCount":
-        """The negated count: added to the original, it gives 0."""
+        """The negated count; added to the original, it gives 0."""
         return RowCount(-self.rows, -self.keys)
 
     def __str__(self) -> str:
@@ -150,23 +156,23 @@ class RowCount:
 
 
 def count_of(table: str, ids: Iterable[int]) -> RowCount:
-    """Count rows of a table by their ids."""
+    """Count of rows of a table, given by their ids."""
     keys = [int(sha256(f"{table} {id_}".encode()).hexdigest()[:12], 16) for id_ in ids]
     return RowCount(len(keys), sum(keys) % 16**12)
 
 
 def with_count(stored: str | None, count: RowCount) -> str:
-    """Append a count to a row's own digest, replacing an earlier count."""
+    """A row's own digest with a count, which replaces an earlier count."""
     return f"{NOT_DIGESTED if stored is None else stored[:OWN]}{COUNT}{count}"
 
 
 def count_in(stored: str | None) -> str | None:
-    """The count stored with a row's own digest, in stored form; None without a count."""
+    """Count stored with a row's own digest, in stored form; None without a count."""
     return stored[OWN + 1 :] if stored is not None and stored[OWN : OWN + 1] == COUNT else None
 
 
 def counted(count: str) -> RowCount:
-    """Read a stored count.
+    """Parse a stored count.
 
     Raises:
         ValueError: If the text is not a count.
@@ -175,7 +181,7 @@ def counted(count: str) -> RowCount:
 
 
 def is_own(stored: str, computed: str) -> bool:
-    """Whether a stored digest, with a count or without, is that of a row with the computed one."""
+    """Whether a stored digest, with or without a count, matches the computed digest of a row."""
     if count_in(stored) is None:
         return stored == computed
     return stored[:OWN] in (computed[:OWN], NOT_DIGESTED)

@@ -1,4 +1,4 @@
-"""Open SQLite: explicit transactions, the write-ahead log, and restrictions of readers."""
+"""Open SQLite: explicit transactions, the write-ahead log, and restrictions for readers."""
 
 import fcntl
 import os
@@ -25,13 +25,15 @@ WRITES = "winnow_writes"
 """Execution option of a connection whose transactions write."""
 
 FILE = "winnow_file"
-"""Execution option of an engine: the file that it has opened."""
+"""Execution option of an engine: the file that it opened."""
 
 WRITER_CACHE_KIB = 64 * 1024
-"""Keys of generations are random: caching the pages of their index helps from round to round."""
+"""Page cache of a writer in KiB.
+Keys of generations are random, so caching the pages of their index helps from round to round."""
 
 WAL_PAGES = 8_000
-"""Pages in the write-ahead log before a checkpoint: a page changed by several rounds is copied once."""
+"""Number of pages in the write-ahead log before a checkpoint.
+A page changed by several rounds is then copied once."""
 
 _READING_PRAGMAS = {
     "data_version",
@@ -50,11 +52,12 @@ _READING_PRAGMAS = {
 }
 
 _RUNS_CODE = ("fts3_tokenizer", "load_extension")
-"""Functions that have SQLite call code: at an address in the statement, where SQLite was built so (Debian's
-is), or in a file."""
+"""Functions that make SQLite call code.
+The code is at an address in the statement, if SQLite was built with that option (Debian's is), or in a
+file."""
 
 STATEMENTS: LRUCache[object, object] = LRUCache(1_000)
-"""Compiled statements, shared by all files of this process: a run opens its file several times."""
+"""Compiled statements, shared by all files of this process, because a run opens its file several times."""
 
 
 class AnyFile(SQLiteDialect_pysqlite):
@@ -74,9 +77,9 @@ registry.register("sqlite.anyfile", __name__, AnyFile.__name__)
 
 @dataclass(slots=True)
 class OneFile:
-    """The file that an engine has opened, by device and inode, because its path can change targets.
+    """The file that an engine has opened, identified by device and inode.
 
-    Synchronisation programs, editors and git replace a file by a copy: connections then keep writing to the
+    Synchronisation programs, editors and git replace a file by a copy. Connections then keep writing to the
     old file, which no path leads to.
     """
 
@@ -85,7 +88,7 @@ class OneFile:
     """Name of the database in errors."""
     _opened: tuple[int, int] | None = None
     _log: tuple[int, int] | None = None
-    """Its write-ahead log, which stays the same while a connection is open."""
+    """Its write-ahead log, which stays the same file while a connection is open."""
     _connections: list[sqlite3.Connection] = field(default_factory=list)
     """Open connections that can write."""
     _watched: WatchedFiles = field(init=False)
@@ -94,7 +97,7 @@ class OneFile:
         self._watched = WatchedFiles(self.path)
 
     def add(self, connection: sqlite3.Connection) -> None:
-        """Record a connection that can write, after it has opened the log."""
+        """Record a connection that can write, after the connection opened the log."""
         if not self._connections:
             self._log = _file_at(self._path_of_log())
             self._watched.begin(self._path_of_log())
@@ -108,9 +111,9 @@ class OneFile:
                 self._watched.end()
 
     def require(self, lost: str, connection: sqlite3.Connection | None = None) -> None:
-        """Raise if the path leads to another file than at first, or to another log than the connections have.
+        """Raise if the path leads to another file than at first, or the log is not the connections' log.
 
-        `lost` describes what the other file lacks. `connection`, if given, has just begun a transaction.
+        `lost` describes what the other file lacks. `connection`, if not None, has just begun a transaction.
 
         Raises:
             StorageUnavailable: If the path of the file or of its log leads to another file or to no file, or
@@ -133,11 +136,11 @@ class OneFile:
     def _require_log(self) -> None:
         path = self._path_of_log()
         there = _file_at(path)
-        if self._log is None:  # the first transaction of a new file creates it
+        if self._log is None:  # the first transaction of a new file creates the log
             self._log = there
         if there == self._log:
             return
-        if there is not None:  # else the last connection still saves everything when it is closed
+        if there is not None:  # if the log is gone, the last connection saves everything when it is closed
             _keep_from_merging(self.path)
         became = "was removed" if there is None else "was replaced"
         why = f"{os.path.basename(path)} beside it {became} while it was open: {LOST_WITH_THE_LOG}"
@@ -148,7 +151,8 @@ class OneFile:
 
 
 SHARED_FIRST, SHARED_SIZE = 0x40000002, 510
-"""Bytes of a database that each process with an open connection locks; see os.h of SQLite."""
+"""First byte and number of bytes that each process with an open connection locks.
+See SQLite's os.h."""
 
 
 def _keep_from_merging(path: str) -> None:
@@ -172,7 +176,7 @@ def _file_at(path: str) -> tuple[int, int] | None:
 
 KEEP_THEM_AWAY = (
     "keep programs that replace files (rsync, Dropbox, git, editors) away from a database in use, then run "
-    "the command again, which generates what is missing"
+    "the command again, which generates missing outputs"
 )
 LOST_SINCE_THE_COPY = "rows stored since that copy was made are not in it, and nothing more was stored"
 LOST_AT_LAST = "the rows that were stored last are not in it"
@@ -184,10 +188,11 @@ class NoSuchDatabase(sqlite3.OperationalError):
 
 
 def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait_ms: int) -> Engine:
-    """Create an engine on a file; `creates` allows a new file, and a writer waits `wait_ms` for another one.
+    """Create an engine on a file.
 
-    Each writing transaction compares the file at `path` with the opened one, once it has the lock. See
-    `require_stored` for the check after its end.
+    `creates` allows a new file, and a writer waits `wait_ms` for another writer. Once a writing transaction
+    has the lock, it compares the file at `path` with the opened file. `require_stored` checks again after its
+    end.
     """
     given, path = path, os.path.abspath(path)
     file = OneFile(path, shown)
@@ -213,7 +218,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
             timeout=wait_ms / 1000,
         )
 
-    # Set explicitly: for a URL without a file SQLAlchemy would choose a pool that closes connections in use.
+    # For a URL without a file, SQLAlchemy would choose a pool that closes connections in use.
     engine = create_engine(
         "sqlite+anyfile://",
         creator=connect,
@@ -229,7 +234,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
             return
         _enter_wal_mode(connection, wait_ms)
         file.require(LOST_SINCE_THE_COPY)
-        # In WAL mode a killed process loses nothing committed; only a power failure can lose the last
+        # In WAL mode no commit is lost if the process is killed; only a power failure can lose the last
         # commits.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
@@ -261,7 +266,7 @@ def require_stored(engine: Engine) -> None:
     """Raise if a transaction was committed to a file that had just been replaced.
 
     Raises:
-        StorageUnavailable: If the file's path leads to another one.
+        StorageUnavailable: If the file's path leads to another file.
     """
     file = engine.get_execution_options().get(FILE)
     if file is not None:
@@ -270,26 +275,27 @@ def require_stored(engine: Engine) -> None:
 
 WAL, JOURNAL = "-wal", "-journal"
 SIDE_FILES = (WAL, "-shm", JOURNAL)
-"""Suffixes of the files that SQLite keeps next to a database, and opens through links."""
+"""Suffixes of the files that SQLite keeps next to a database, and opens even through links."""
 
 NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
-"""The end of a journal with the name of a file that SQLite deletes after rolling the journal back: any file
-of the user's if a stranger wrote it. Only transactions that span several databases have one."""
+"""End of a journal that names a file, which SQLite deletes after rolling the journal back.
+If a stranger wrote the journal, it can name any file of the user. Only journals of transactions that span
+several databases name one."""
 
 
 def refuse_others(path: str) -> None:
     """Raise if SQLite could write to, or delete, a file that is not part of this database.
 
-    That is so if the path or one of the files that SQLite keeps next to it is a special file, if one of the
-    latter is a link, or if the journal names another file.
+    That is possible if the path or one of the files that SQLite keeps next to it is a special file, if one of
+    the latter is a link, or if the journal names another file.
 
     Raises:
-        sqlite3.OperationalError: If that is so; the message names the file and the cause.
+        sqlite3.OperationalError: If that is possible; the message names the file and the cause.
     """
     beside = os.path.realpath(path)
     if link := next((end for end in SIDE_FILES if os.path.islink(beside + end)), None):
         raise sqlite3.OperationalError(
-            f"{beside}{link} is a link, through which SQLite would write: remove it"
+            f"{beside}{link} is a link, and SQLite would write through it: remove it"
         )
     for each in (path, *(beside + end for end in SIDE_FILES)):
         try:
@@ -312,7 +318,7 @@ def _names_a_file(journal: str) -> bool:
         with open(journal, "rb") as file:
             file.seek(-len(NAMES_A_FILE), os.SEEK_END)
             return file.read() == NAMES_A_FILE
-    except OSError:  # missing, or shorter; SQLite tells of one that cannot be read
+    except OSError:  # missing or shorter; if it cannot be read, SQLite reports that
         return False
 
 
@@ -322,7 +328,7 @@ def is_busy(error: BaseException | None) -> bool:
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether SQLite found the disk full."""
+    """Whether SQLite failed because the disk is full."""
     return _kind(error) == sqlite3.SQLITE_FULL
 
 
@@ -332,13 +338,16 @@ def is_interrupted(error: BaseException | None) -> bool:
 
 
 def _kind(error: BaseException | None) -> int:
-    # Errors that Python itself raises have no code; the lowest byte of a code is the kind.
+    # Errors that Python itself raises have no code; the lowest byte of a code is its kind.
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
     return code & 0xFF
 
 
 def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:
-    """Switch to the write-ahead log, once per file; SQLite does not wait for locks in this statement."""
+    """Switch to the write-ahead log, once per file.
+
+    SQLite does not wait for locks in this statement, so it is repeated.
+    """
     give_up = time.monotonic() + wait_ms / 1000
     while True:
         try:
@@ -353,8 +362,8 @@ def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:
 def _refuse_dangers(action: int, subject: str | None, function: str | None, *_: str | None) -> int:
     """Deny statements that a read-only SQLite connection would still allow.
 
-    ATTACH and VACUUM INTO (which attaches too) would write other files, a PRAGMA could lift `query_only`, and
-    `_RUNS_CODE` runs code.
+    ATTACH, and VACUUM INTO, which attaches too, would write other files. A PRAGMA could lift `query_only`,
+    and `_RUNS_CODE` would run code.
     """
     refused = (
         action == sqlite3.SQLITE_ATTACH

@@ -1,22 +1,22 @@
-"""Files of SQLite databases that others can write to: permissions for them, and how rows are lost.
+"""Files of SQLite databases that others can write to: permissions for them, and detection of lost rows.
 
 SQLite is not reliable on a file that another machine serves. In WAL mode all processes that use a file share
 memory, which processes of two machines cannot, and the locks of network file systems are known to admit two
 writers: https://sqlite.org/wal.html, section 1, and https://sqlite.org/howtocorrupt.html, section 2.1. A file
 with two names has a separate write-ahead log for each, so rows written under one name are lost under the
 other (section 2.4 there). Reading, copying and exporting are not affected. Writing is refused unless the user
-has allowed it for that file. The permission is stored in the user's configuration folder, because a
-stranger's folder could allow itself anything.
+has allowed it for that file. The permission is stored in the user's configuration folder, because a folder
+from a stranger could grant itself anything.
 
 `cp` and `rsync --inplace` write an older copy into the existing file, whose inode stays the same. SQLite
-continues with the pages that it has read, and rows are lost. Three facts are checked whenever this process
-writes, all of which SQLite itself always keeps true:
+continues with the pages that it has read, and rows are lost. Whenever this process writes, it checks three
+facts, all of which SQLite itself always keeps true:
 
-- A commit frame of the write-ahead log stays where it is until the log is restarted, which raises the log's
+- A commit frame of the write-ahead log stays at its place until the log is restarted, which raises the log's
   first salt by one each time (https://sqlite.org/fileformat2.html#walformat).
 - The last ids assigned, in `sqlite_sequence`, never decrease.
 - Before the log is restarted, its whole content is copied into the database. From then on the file itself,
-read without the log, has all ids assigned before.
+  read without the log, has all ids assigned before.
 
 Writes of another program between two transactions that store nothing new are not detected.
 """
@@ -53,17 +53,17 @@ ALLOWED = "writing_allowed"
 def require_one_writer(path: str, shown: str) -> None:
     """Raise if another name or machine can write to a file, unless the user has allowed writing to it.
 
-    The file at `path` may not exist yet; `shown` names the database in errors.
+    The file at `path` need not exist yet; `shown` names the database in errors.
 
     Raises:
-        StorageUnavailable: With the risk and the command that allows it.
+        StorageUnavailable: With the risk and the command that allows writing.
     """
     if (risk := _risk(path, read_mounts())) is None or os.path.realpath(path) in _allowed():
         return
     raise StorageUnavailable(
         shown,
         risk,
-        f"or, if you make sure that nothing else writes to it: winnow db allow {shlex.quote(shown)}",
+        f"or, if no other program writes to it: winnow db allow {shlex.quote(shown)}",
     )
 
 
@@ -81,7 +81,9 @@ def allow(path: str) -> Path:
             beside.write(json.dumps({ALLOWED: sorted(kept)}, indent=2) + "\n")
         os.replace(beside.name, file)
     except (OSError, RuntimeError) as error:
-        raise StorageError(f"what you allow cannot be kept in your configuration folder: {error}") from error
+        raise StorageError(
+            f"the permission cannot be stored in your configuration folder: {error}"
+        ) from error
     return file
 
 
@@ -94,9 +96,9 @@ def read_mounts() -> str:
 
 
 def mount_of(path: str, mounts: str) -> tuple[str, str] | None:
-    """Mount point and kind of a file's file system; None if the table does not contain it.
+    """Mount point and kind of a file's file system.
 
-    The file may not exist; `mounts` is as `read_mounts` returns it.
+    None if the table does not contain it. The file need not exist; `mounts` is as `read_mounts` returns it.
     """
     place, found = Path(os.path.realpath(path)), ("", "")
     for line in mounts.splitlines():
@@ -105,24 +107,27 @@ def mount_of(path: str, mounts: str) -> tuple[str, str] | None:
         if len(fields) < 5 or not after:
             continue
         mounted_at = _unescaped(fields[4])
-        # Of two file systems at one mount point the later one is visible.
+        # If two file systems have the same mount point, the later one is visible.
         if len(mounted_at) >= len(found[0]) and place.is_relative_to(mounted_at):
             found = mounted_at, after.split(" ")[0]
     return found if found[1] else None
 
 
 def _risk(path: str, mounts: str) -> str | None:
-    """Reason why writing to a file can lose rows, with an alternative, as part of a sentence."""
+    """Why writing to a file can lose rows, with an alternative, as part of a sentence.
+
+    None without a risk.
+    """
     mounted_at, kind = mount_of(path, mounts) or ("", "")
     if kind and kind not in LOCAL_KINDS:
         return (
-            f"it is on a file system that other machines may use too ({kind}, mounted at {mounted_at}), on "
-            "which SQLite's locks cannot be relied on, so that rows could be lost: name a file on a disk of "
+            f"it is on a file system that other machines may use too ({kind}, mounted at {mounted_at}), "
+            "where SQLite's locks are not reliable and rows could be lost: name a file on a disk of "
             "this machine, use PostgreSQL"
         )
     if mounted_at == os.path.realpath(path):
         return (
-            "the file itself is a mount point, so that it has another name elsewhere, and rows that are "
+            "the file itself is a mount point, so it has another name elsewhere, and rows "
             "written under one name are lost under the other: mount its folder instead"
         )
     try:
@@ -132,7 +137,7 @@ def _risk(path: str, mounts: str) -> str | None:
     if not stat.S_ISREG(found.st_mode) or found.st_nlink < 2:
         return None
     return (
-        f"its file has {found.st_nlink} names (hard links), and rows that are written under one of them are "
+        f"its file has {found.st_nlink} names (hard links), and rows written under one name are "
         "lost under another: copy it with winnow db copy and write to the copy"
     )
 
@@ -148,7 +153,7 @@ def _allowed() -> frozenset[str]:
         raise StorageError(f"{file} cannot be read ({error}); correct or delete it") from error
     paths = held.get(ALLOWED) if isinstance(held, dict) else None
     if not isinstance(paths, list) or not all(isinstance(each, str) for each in paths):
-        raise StorageError(f"{file} is not what winnow db allow wrote; delete it")
+        raise StorageError(f"{file} was not written by winnow db allow; delete it")
     return frozenset(paths)
 
 
@@ -164,18 +169,19 @@ def _file() -> Path:
 
 
 def _unescaped(field: str) -> str:
-    """Decode a path of the table, in which spaces and the like are octal escapes."""
+    """Decode a path of the mount table, in which spaces and the like are octal escapes."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
 
 
 HEADER, FRAME_HEADER = 32, 24
-"""Bytes of the header of a log, and of that of a frame, which a page follows."""
+"""Sizes in bytes of a log's header, and of a frame's header, which precedes a page."""
 
 MOST_FRAMES = 100_000
 """Maximum number of log frames inspected in one pass."""
 
 MOST_RESTARTS = 10_000
-"""Restarts of a log between two looks at it; a log of another database seldom has a salt so near."""
+"""Maximum number of restarts of a log between two checks.
+Another database's salt is seldom so near."""
 
 Ids = Mapping[str, int]
 """The last id assigned in each table."""
@@ -187,36 +193,37 @@ class _LogHeader:
     salts: tuple[int, int]
 
     def is_after(self, other: "_LogHeader") -> bool:
-        """Whether SQLite makes this header of the other one by restarting the log."""
+        """Whether SQLite could have made this header from the other one by restarting the log."""
         return 0 < (self.salts[0] - other.salts[0]) % 2**32 <= MOST_RESTARTS
 
 
 @dataclass(slots=True)
 class WatchedFiles:
-    """The files of a database while connections that write are open to it."""
+    """The files of a database, watched while writing connections are open."""
 
     path: str
     _path_of_log: str = ""
     _log: int | None = None
-    """Descriptor of the log. SQLite locks nothing of it, so that closing it gives up no lock."""
+    """Descriptor of the log.
+    SQLite locks no part of the log, so closing it releases no lock."""
     _header: _LogHeader | None = None
     _commit: tuple[int, bytes] | None = None
     """Offset and header of the last commit frame."""
     _committed: Ids = field(default_factory=dict)
     """Ids as of the last transaction that began."""
     _copied: Ids = field(default_factory=dict)
-    """Ids that the file must hold without its log: those assigned before the log was restarted."""
+    """Ids that the file must contain without its log: those assigned before the log was restarted."""
     _looked_at: tuple[int, int] | None = None
-    """Size and time of change of the file when it was last read without its log."""
+    """Size and modification time of the file when it was last read without its log."""
 
     def begin(self, log: str) -> None:
-        """Start watching the files; the argument is the path at which SQLite keeps the log."""
+        """Start watching the files; `log` is the path at which SQLite keeps the log."""
         self.end()
         self._path_of_log = log
         self._read_file()
 
     def _open_log(self) -> bool:
-        """Open the log, which the first transaction of a new file makes."""
+        """Open the log if it exists; the first transaction of a new file creates it."""
         if self._log is None:
             with suppress(OSError):
                 self._log = os.open(self._path_of_log, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -249,7 +256,7 @@ class WatchedFiles:
 
     def _log_is_kept(self) -> bool:
         header, before = self._read_header(), self._header
-        if header is None:  # truncated; the next frame that SQLite itself writes comes after a header
+        if header is None:  # the log is truncated; SQLite writes a header before its next frame
             return before is None or self._size() == 0
         if before is not None and header != before:
             if not header.is_after(before):
@@ -262,7 +269,7 @@ class WatchedFiles:
         return True
 
     def _advance(self, header: _LogHeader) -> None:
-        """Move on to the log's last commit frame."""
+        """Advance to the log's last commit frame."""
         step = FRAME_HEADER + header.page_size
         at = HEADER if self._commit is None else self._commit[0] + step
         for _ in range(MOST_FRAMES):
@@ -276,7 +283,7 @@ class WatchedFiles:
     def _file_is_kept(self) -> bool:
         try:
             found = os.stat(self.path)
-        except OSError:  # that it was removed is said elsewhere
+        except OSError:  # a removed file is reported elsewhere
             return True
         if (found.st_size, found.st_mtime_ns) == self._looked_at:
             return True
@@ -285,11 +292,14 @@ class WatchedFiles:
         return held is None or not _are_fewer(held, wanted)
 
     def _read_file(self) -> Ids | None:
-        """Ids that the file holds without its log; None if unreadable, as while a program writes it."""
+        """Last ids in the file without its log.
+
+        None if it cannot be read, for example while it is written.
+        """
         quoted = quote(os.path.abspath(self.path))
         try:
             found = os.stat(self.path)
-            # By SQLite: to open and close a file otherwise would give up the locks that this process has.
+            # Read by SQLite, because closing the file in any other way would release this process's locks.
             with closing(sqlite3.connect(f"file:{quoted}?mode=ro&immutable=1", uri=True)) as file:
                 held = given_ids(file)
         except (OSError, sqlite3.Error, UnicodeDecodeError):

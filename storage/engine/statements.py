@@ -20,25 +20,27 @@ from winnow.storage.engine.raw_sql import driver_of
 from winnow.storage.errors import QueryRefused
 
 ROWS_AT_ONCE = 100
-"""Rows fetched together; each can be large."""
+"""Number of rows fetched together; each can be large."""
 
 LIMIT = "limit of time"
 """Key of a session's `info`: on PostgreSQL, the statement that sets the limit of each statement."""
 
 STEPS_BETWEEN_CLOCKS = 10_000
-"""SQLite virtual machine instructions between two checks of the clock: less than a millisecond."""
+"""Number of SQLite instructions between two checks of the clock: less than a millisecond."""
 
 
 def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple[object, ...]]]:
-    """Run a user's statement; the session's connection must be read-only, the statement is not inspected.
+    """Run a user's statement.
+
+    The session's connection must be read-only; the statement is not inspected.
 
     Raises:
         DBAPIError: If the connection breaks; the owner of the session translates it.
-        QueryRefused: If the database refuses the statement, including writing ones; also while the rows are
-            read, because some are computed only then.
+        QueryRefused: If the database refuses the statement, for example because it writes. Also while the
+            rows are read, because some are computed only then.
     """
     try:
-        # On PostgreSQL a streamed statement becomes the query of a cursor, so it can only be one SELECT.
+        # On PostgreSQL a streamed statement becomes the query of a cursor, which must be a single SELECT.
         streamed = {"yield_per": ROWS_AT_ONCE}
         result = session.execute(text(statement.replace(":", r"\:")), execution_options=streamed)
         return list(result.keys()), _rows(session, result)
@@ -57,7 +59,7 @@ def _rows(session: Session, result: Result[Any]) -> Iterator[tuple[object, ...]]
         with result:
             while rows := result.fetchmany(ROWS_AT_ONCE):
                 yield from map(tuple, rows)
-                if limit := session.info.get(LIMIT):  # a function in the statement can have lifted it
+                if limit := session.info.get(LIMIT):  # set again: a function in the statement can lift it
                     session.execute(text(limit))
     except DBAPIError as error:
         if error.connection_invalidated:
@@ -81,10 +83,10 @@ _NO_COLUMN = re.compile(r"no such column|column \S+ does not exist")
 
 
 def _near(session: Session, name: str) -> str:
-    """The view nearest to a missing one, and all views."""
+    """The view whose name is nearest to a missing one, and all views, as a clause."""
     is_sqlite = session.connection().dialect.name == "sqlite"
     if not is_sqlite:
-        session.rollback()  # PostgreSQL answers nothing more in a transaction that has failed
+        session.rollback()  # PostgreSQL runs no statement in a failed transaction
     views = (
         "SELECT name FROM sqlite_master WHERE type = 'view'"
         if is_sqlite
@@ -119,7 +121,10 @@ def give_up_after(session: Session, seconds: float) -> Generator[None, None, Non
 
 
 def bound_cells(session: Session, most: int) -> None:
-    """In SQLite, refuse statements that create a larger text or blob; PostgreSQL has its own limits."""
+    """Limit the size of a text or blob that a statement can create in SQLite.
+
+    PostgreSQL has its own limits.
+    """
     driver = driver_of(session.connection())
     if isinstance(driver, sqlite3.Connection):
         driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most, 1_000_000_000))

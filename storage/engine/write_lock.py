@@ -1,7 +1,7 @@
 """Find the holder of the write lock and a remedy, for writers that time out.
 
-A process that is frozen within a transaction keeps the lock of a SQLite file while it is frozen. SQLite
-cannot revoke it, so the message names the process.
+A process that is frozen within a transaction keeps the lock of a SQLite file as long as it is frozen. SQLite
+cannot revoke the lock, so the message names the process.
 """
 
 import os
@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 DEAD = ("Z", "X", "x")
-"""States of a process that has ended, possibly not reaped."""
+"""States of a process that has ended, even if it was not reaped."""
 
 STOPPED = ("T", "t")
 """States of a process stopped by a signal or a debugger."""
@@ -25,13 +25,13 @@ class Process:
     """Snapshot of a process."""
 
     state: str
-    """State, one letter; see proc(5)."""
+    """State as one letter; see proc(5)."""
     started_ticks: int
-    """Start of the process, in clock ticks since boot: independent of the clock's setting."""
+    """Start of the process in clock ticks since boot, which does not depend on the clock's setting."""
 
 
 def look_up(pid: int) -> Process | None:
-    """Find a process by its id; None if it does not exist or is not visible."""
+    """The process with this id; None if it does not exist or is not visible."""
     try:
         line = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -42,14 +42,15 @@ def look_up(pid: int) -> Process | None:
 
 
 LOCKED_BY_WRITERS = "alembic_version"
-"""Table that writers lock in PostgreSQL. Every Winnow database has it, and only migrations write to it, so
-autovacuum, which would take the same lock, has no reason to process it."""
+"""Table that writers lock in PostgreSQL.
+Every Winnow database has it, and only migrations write to it. So autovacuum, which would take the same
+lock, has no reason to process it."""
 
 UNSEEN = 0
 """Process id that represents a lock holder in another process namespace."""
 
-# Closing a file drops all locks that its process has on it, so another process opens the files and asks. The
-# first byte is that of writers in write-ahead mode, the others those of writers in the older modes.
+# Closing a file releases all locks that its process has on it, so another process opens the files and queries
+# the locks. The first byte is locked by writers in WAL mode, the others by writers in the older modes.
 _ASK = """
 import fcntl, struct, sys
 FLOCK = "hhqqi"
@@ -68,7 +69,11 @@ ASK_WITHIN_S = 10.0
 
 
 def writer_of(path: str) -> int | None:
-    """Process that currently holds the write lock of a SQLite file: its id, `UNSEEN`, or None."""
+    """Id of the process that holds the write lock of a SQLite file now.
+
+    `UNSEEN` or None if not found. `UNSEEN` if the process is in another process namespace, None if no process
+    holds the lock.
+    """
     if not sys.platform.startswith("linux"):
         return None
     command = [sys.executable, "-I", "-S", "-c", _ASK, path]
@@ -80,14 +85,14 @@ def writer_of(path: str) -> int | None:
 
 
 def why_file_is_locked(path: str, waited_s: float) -> str:
-    """Process that blocks writers of a SQLite file, with a remedy, as the rest of a sentence."""
+    """Why writers of a SQLite file are blocked, with a remedy, as the rest of a sentence."""
     pid, waited = writer_of(path), f"in {waited_s:g} s its write lock was not released"
     if pid is None:
         return f"{waited}, and no visible process holds it now; run the command again"
     if pid == UNSEEN:
         return (
-            f"{waited}; a process that cannot be seen from here holds it, such as one in another container: "
-            "wake or end that one, then run the command again"
+            f"{waited}; a process that is not visible here holds it, such as one in another container: "
+            "wake or end that process, then run the command again"
         )
     if pid == os.getpid():
         return f"{waited}, because another thread of this process ({pid}) is writing; run the command again"
@@ -99,13 +104,13 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
             "else; then run the command again"
         )
     return (
-        f"{waited}, and process {pid} holds it; wait until that one has written, or end it with kill {pid} "
-        f"(kill -KILL {pid} where it does not react), then run the command again"
+        f"{waited}, and process {pid} holds it; wait until it has written, or end it with kill {pid} "
+        f"(kill -KILL {pid} if it does not react), then run the command again"
     )
 
 
 def why_server_is_locked(engine: Engine, waited_s: float) -> str:
-    """Clause on the session that holds PostgreSQL's write lock, or that no session does; with a remedy."""
+    """Which session holds PostgreSQL's write lock, or that no session does, with a remedy, as a clause."""
     waited = f"in {waited_s:g} s a lock was not released"
     try:
         with engine.connect() as connection:
@@ -113,11 +118,11 @@ def why_server_is_locked(engine: Engine, waited_s: float) -> str:
     except DBAPIError:
         found = None
     if found is None:
-        return f"{waited}, and no session holds that of writers now; run the command again"
+        return f"{waited}, and no session holds the write lock now; run the command again"
     pid, name = found
     return (
-        f"{waited}, and that of writers is held by session {pid} ({name or 'without a name'}); wait until "
-        f"that one has written, or end it with SELECT pg_terminate_backend({pid}), then run the command again"
+        f"{waited}, and session {pid} ({name or 'without a name'}) holds the write lock; wait until "
+        f"it has written, or end it with SELECT pg_terminate_backend({pid}), then run the command again"
     )
 
 

@@ -12,7 +12,7 @@ with rewriting(database) as connection:
         connection=connection,
         target_metadata=Base.metadata,
         render_as_batch=True,  # SQLite alters a table by rewriting it
-        # All steps are one transaction, in SQLite too, so no other process can intervene between two of them.
+        # All steps are one transaction, also in SQLite, so that no other process can write between two steps.
         transactional_ddl=True,
         compare_type=True,
     )

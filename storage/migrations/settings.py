@@ -25,10 +25,10 @@ def alembic_config(database: Database) -> Config:
 
 @contextmanager
 def rewriting(database: Database) -> Generator[Connection, None, None]:
-    """Open a connection that can rewrite tables while others refer to their rows.
+    """Open a connection that can rewrite tables while other tables refer to their rows.
 
     Raises:
-        ConflictingRecord: If afterwards a row refers to a missing one; the changes are kept.
+        ConflictingRecord: If a row refers to a missing row afterwards; the changes are kept.
     """
     if database.is_postgresql:
         _ensure_lockable(database)
@@ -36,8 +36,8 @@ def rewriting(database: Database) -> Generator[Connection, None, None]:
         if database.is_postgresql:
             yield connection
             return
-        # SQLite rewrites a table by dropping it, which enforced keys would forbid. They cannot be switched
-        # within a transaction, so this is done outside SQLAlchemy's.
+        # SQLite rewrites a table by dropping it, which enforced foreign keys would forbid. They cannot be
+        # switched off within a transaction, so this is done outside SQLAlchemy's transaction.
         driver = connection.connection.driver_connection
         assert driver is not None
         driver.execute("PRAGMA foreign_keys=OFF")

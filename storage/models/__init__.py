@@ -1,10 +1,12 @@
 """The schema: examples, campaigns with their candidates, model outputs, and results.
 
-Rows are inserted, not updated, except leases, stats, and the holder of an annotation task.
+Rows are inserted, not updated. The exceptions:
 
-`campaigns.execution` can also change: it holds settings that never affect the chosen pairs or their scores,
-except `reuse: only`, which is fixed. Further mutable rows are `campaigns.spec` of a routed campaign, whose
-candidates can grow in number, and labels and annotations, until a comparison was made with them.
+* leases, stats, and the holder of an annotation task;
+* `campaigns.execution`, which holds settings that never affect the chosen pairs or their scores; of these,
+  `reuse: only` is fixed;
+* `campaigns.spec` of a routed campaign, whose candidates can grow in number;
+* labels and annotations, until a comparison was made with them.
 """
 
 from winnow.storage.models.base import Base, table_of

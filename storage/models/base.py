@@ -20,18 +20,22 @@ NAMING_CONVENTION = {
 
 
 NEVER_TWICE = {"sqlite_autoincrement": True}
-"""SQLite would reuse the id of a deleted row for the next one; a process can still hold it."""
+"""Prevents SQLite from reusing the id of a deleted row, which another process may still hold."""
 
 
 class WithDigest:
-    """An immutable row: `winnow db check` detects changes."""
+    """A row whose digest lets `winnow db check` detect changes."""
 
     row_digest: Mapped[str | None] = mapped_column(String(row_digests.LENGTH))
-    """See `storage.engine.row_digests`; NULL in rows stored before digests were introduced."""
+    """See `storage.engine.row_digests`.
+    NULL in rows stored before digests were introduced."""
 
 
 class Base(DeclarativeBase):
-    """All constraints are named, so that a migration can drop them in every database."""
+    """Base class of all models.
+
+    All constraints are named, so that a migration can drop them in every database.
+    """
 
     __table_args__: Any = NEVER_TWICE
     metadata = MetaData(naming_convention=NAMING_CONVENTION)
@@ -59,7 +63,7 @@ def _add_digest(_: Mapper[Any], __: Connection, row: Base) -> None:
 @event.listens_for(Base, "before_update", propagate=True)
 def _renew_digest(_: Mapper[Any], __: Connection, row: Base) -> None:
     if isinstance(row, WithDigest):
-        # The count beside it may have changed since the row was read.
+        # The count stored in the same column may have changed since the row was read.
         column = table_of(type(row)).c[row_digests.COLUMN]
         row.row_digest = row_digests.with_stored_count(column, _digest_of(row))
 

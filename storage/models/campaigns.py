@@ -1,4 +1,7 @@
-"""Datasets with examples, labels and annotations; campaigns with candidates, rounds, loads and leases."""
+"""Datasets with examples, labels and annotations.
+
+Campaigns with candidates, rounds, loads and leases.
+"""
 
 import datetime as dt
 
@@ -21,7 +24,7 @@ from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
 class Dataset(WithDigest, Base):
-    """Content of a benchmark; the same file read twice is one dataset."""
+    """Content of a benchmark; files with equal content are one dataset."""
 
     __tablename__ = "datasets"
 
@@ -53,7 +56,8 @@ class Example(WithDigest, Base):
     fields: Mapped[JsonObject]
     """Values that a template can show to a model."""
     input_digest: Mapped[str] = mapped_column(String(32))
-    """Beginning of SHA-256 of the field `input`, hexadecimal: finds an example in other data."""
+    """First 32 hexadecimal digits of SHA-256 of the field `input`.
+    Finds an example in other data."""
     targets: Mapped[JsonArray]
     """Accepted answers; never shown to a model."""
 
@@ -69,7 +73,8 @@ class Label(WithDigest, Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), unique=True)
     targets: Mapped[JsonArray]
-    """Accepted answers, never shown to a model; empty if no human can answer the example."""
+    """Accepted answers, never shown to a model.
+    Empty if no human can answer the example."""
     source: Mapped[str] = mapped_column(NAME)
     """File that contained it, or "terminal"."""
     labelled_at: Mapped[dt.datetime]
@@ -84,20 +89,20 @@ class StreamBatch(WithDigest, Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     number: Mapped[int]
-    """Number of the arrival, from 0: the prompts of a campaign are those of its dataset, then these in
-    order."""
+    """Number of the arrival, from 0.
+    The prompts of a campaign are those of its dataset, then those of its arrivals in order."""
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), unique=True)
 
 
 class Embedding(WithDigest, Base):
-    """A text as a vector of length 1; shared by all campaigns with the same embedder."""
+    """A text as a vector of length 1, shared by all campaigns with the same embedder."""
 
     __tablename__ = "embeddings"
     __table_args__ = (UniqueConstraint("embedder", "digest"), NEVER_TWICE)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     embedder: Mapped[str] = mapped_column(String(64))
-    """SHA-256 over all that determines the vectors of an embedder, hexadecimal."""
+    """SHA-256 of everything that determines the vectors of an embedder, hexadecimal."""
     digest: Mapped[str] = mapped_column(String(64))
     """SHA-256 of the text, hexadecimal."""
     vector: Mapped[bytes] = mapped_column(LargeBinary)
@@ -105,7 +110,7 @@ class Embedding(WithDigest, Base):
 
 
 class FileDigest(WithDigest, Base):
-    """State and digest of a large file when it was last read; shared by all campaigns that use the file."""
+    """State and digest of a large file when it was last read, shared by all campaigns that use the file."""
 
     __tablename__ = "file_digests"
 
@@ -118,7 +123,7 @@ class FileDigest(WithDigest, Base):
     modified_ns: Mapped[int] = mapped_column(LARGE)
     """Time of the last change of its content, in nanoseconds since 1970."""
     changed_ns: Mapped[int] = mapped_column(LARGE)
-    """Time of the last change of its content or its entry, in nanoseconds since 1970."""
+    """Time of the last change of its content or its directory entry, in nanoseconds since 1970."""
     inode: Mapped[str] = mapped_column(String(20))
     """Stored as text, because it can be larger than a database's integers."""
     sha256: Mapped[str] = mapped_column(String(64))
@@ -126,7 +131,10 @@ class FileDigest(WithDigest, Base):
 
 
 class AnnotationTask(WithDigest, Base):
-    """One output to rate, or two to compare; stored once all outputs of its round exist."""
+    """One output to rate, or two to compare.
+
+    Stored once all outputs of its round exist.
+    """
 
     __tablename__ = "annotation_tasks"
     __table_args__ = (
@@ -137,8 +145,8 @@ class AnnotationTask(WithDigest, Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
-    """SHA-256 over the campaign and the judged outputs, hexadecimal; the order in which tasks are
-    assigned."""
+    """SHA-256 over the campaign and the judged outputs, hexadecimal.
+    Tasks are assigned in the order of their keys."""
     round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), index=True)
     """First round that needs the answer."""
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"))
@@ -146,9 +154,10 @@ class AnnotationTask(WithDigest, Base):
     generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     """Output of the second candidate of a pair; NULL for a rating."""
     presentation_order: Mapped[str] = mapped_column(String(16))
-    """Whether the first candidate's output is shown first ("original", also for single outputs) or second."""
+    """"original" if the first candidate's output is shown first, and for single outputs; otherwise
+    "swapped"."""
     held_by: Mapped[str | None] = mapped_column(NAME)
-    """Annotator who was shown the task last, and may be answering it now."""
+    """Annotator to whom the task was last shown, who may be answering it now."""
     held_at: Mapped[dt.datetime | None]
 
 
@@ -163,11 +172,12 @@ class Annotation(WithDigest, Base):
 
     task_id: Mapped[int] = mapped_column(ForeignKey("annotation_tasks.id"), primary_key=True)
     verdict: Mapped[float | None]
-    """Preference for the first candidate, in either presentation order; for a single output, its score."""
+    """Preference for the first candidate, in either presentation order.
+    For a single output, its score."""
     reason: Mapped[str | None] = mapped_column(String(64))
     """Reason for a missing verdict."""
     annotator: Mapped[str] = mapped_column(NAME)
-    """Name that the annotator gave, or the login name."""
+    """Name that the annotator entered, or the login name."""
     source: Mapped[str] = mapped_column(NAME)
     """"terminal", "page", or the file that contained it."""
     annotated_at: Mapped[dt.datetime]
@@ -184,18 +194,19 @@ class Campaign(WithDigest, Base):
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
     seed: Mapped[int] = mapped_column(LARGE)
     spec: Mapped[JsonObject]
-    """Identity of the campaign, frozen at its first run."""
+    """Definition of the campaign, frozen at its first run."""
     execution: Mapped[JsonObject]
     """Settings of its execution, which can change from one run to the next."""
     versions: Mapped[JsonObject]
     """Versions of Winnow and its dependencies at the first run."""
     series: Mapped[str | None] = mapped_column(NAME, index=True)
-    """Name that all campaigns of its schedule share: the one in their file."""
+    """Name that all campaigns of its schedule share: the name in their file.
+    NULL without a schedule."""
     created_at: Mapped[dt.datetime]
 
 
 class PrunedCampaign(WithDigest, Base):
-    """A deleted campaign, kept because later answers can be about examples that it used as well."""
+    """A deleted campaign, kept because later answers can be about examples that it used too."""
 
     __tablename__ = "pruned_campaigns"
     __table_args__ = ()
@@ -218,7 +229,7 @@ class PrunedCampaign(WithDigest, Base):
     has_grown: Mapped[bool]
     """Whether candidates were added after the campaign began."""
     met: Mapped[JsonObject]
-    """First and last epoch by contacted served model; see `Canary`."""
+    """First and last epoch of each contacted served model; see `Canary`."""
 
 
 class Candidate(WithDigest, Base):
@@ -240,11 +251,12 @@ class Candidate(WithDigest, Base):
     prompt: Mapped[JsonObject]
     sampling: Mapped[JsonObject]
     first_round: Mapped[int] = mapped_column(server_default=text("0"))
-    """First round in which the candidate took part; above 0 if it was added to a routed campaign later."""
+    """First round in which the candidate took part.
+    Above 0 if the candidate was added to a routed campaign later."""
 
 
 class Round(WithDigest, Base):
-    """One plan: the pairs that a selector proposed, stored before anything is generated."""
+    """The plan of a round: the pairs that a selector proposed, stored before anything is generated."""
 
     __tablename__ = "rounds"
     __table_args__ = (
@@ -257,18 +269,20 @@ class Round(WithDigest, Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     number: Mapped[int]
     planned_after: Mapped[int]
-    """Number of rounds observed when this one was proposed; those between were in flight."""
+    """Number of rounds observed when this round was planned.
+    The rounds between were in flight."""
     arms: Mapped[JsonArray]
     """Candidate position of each planned comparison, or a pair of positions for duels."""
     examples: Mapped[JsonArray]
     """Example position of each planned comparison."""
     propensities: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
-    """Probability with which each candidate was drawn, given all earlier observations; NULL if not random."""
+    """Probability with which each candidate was drawn, given all earlier observations.
+    NULL if candidates were not drawn at random."""
     planned_at: Mapped[dt.datetime]
 
 
 class ModelLoad(WithDigest, Base):
-    """One wait of a campaign for a model: it was loaded, or woken from sleep."""
+    """One wait of a campaign for a model to be loaded, or to wake from sleep."""
 
     __tablename__ = "model_loads"
     __table_args__ = (
@@ -281,8 +295,8 @@ class ModelLoad(WithDigest, Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), index=True)
     model: Mapped[str] = mapped_column(NAME)
     devices: Mapped[JsonArray]
-    """Devices of its engine, such as [0, 1]; empty if none were assigned. On a cluster, its index among the
-    devices for models."""
+    """Devices of its engine, such as [0, 1]; empty if no device was assigned.
+    On a cluster, its index among the devices for models."""
     kind: Mapped[str] = mapped_column(String(8))
     """"load" or "wake"."""
     seconds: Mapped[float]
@@ -291,7 +305,10 @@ class ModelLoad(WithDigest, Base):
 
 
 class Lease(Base):
-    """Right to write to a campaign. Every takeover increases `token`; a writer must have the current one."""
+    """Right to write to a campaign.
+
+    Every takeover increases `token`, and a writer must have the current token.
+    """
 
     __tablename__ = "leases"
 
@@ -302,11 +319,14 @@ class Lease(Base):
     boot_id: Mapped[str] = mapped_column(NAME)
     pid_namespace: Mapped[str] = mapped_column(NAME)
     started_ticks: Mapped[int] = mapped_column(LARGE)
-    """Clock ticks from boot to the start of the process, because a later process can get the same pid."""
+    """Clock ticks from boot to the start of the process.
+    They distinguish a later process with the same pid."""
     beats: Mapped[int]
-    """Heartbeats since it was taken: an observer can see that they continue, independent of clocks."""
+    """Number of heartbeats since the lease was taken.
+    It shows that they continue, whatever the clocks say."""
     heartbeat_at: Mapped[dt.datetime]
-    """Time by PostgreSQL's clock; in SQLite by the holder's, for information only."""
+    """Time of the last heartbeat, by PostgreSQL's clock.
+    In SQLite by the holder's clock, for information only."""
     lifetime_s: Mapped[float]
     """Seconds without a heartbeat after which the lease can be taken over."""
     released_at: Mapped[dt.datetime | None]

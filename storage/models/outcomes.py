@@ -1,9 +1,9 @@
 """Results of rounds: comparisons, their judgments, decisions, and counts and values per candidate.
 
-Of a decision's values, a row per candidate is stored when they change, and is valid until the next one: with
-ten thousand candidates, a round changes the values of a few. Rounds are observed in the order of their ids,
-so a decision's values for a candidate are the candidate's last row up to that decision's round; see
-`storage.records.candidate_states`.
+A decision's values for a candidate are stored as a row when they change, and are valid until the candidate's
+next row: with ten thousand candidates, a round changes the values of a few. Rounds are observed in the order
+of their ids, so a decision's values for a candidate are the candidate's last row up to that decision's round;
+see `storage.records.candidate_states`.
 """
 
 import datetime as dt
@@ -28,8 +28,8 @@ class Comparison(Base):
         CheckConstraint("auto_loss BETWEEN 0 AND 1", name="auto_loss_range"),
         CheckConstraint("unlabelled_loss BETWEEN 0 AND 1", name="unlabelled_loss_range"),
         CheckConstraint("unlabelled_missing BETWEEN 0 AND 1", name="unlabelled_missing_range"),
-        # A benchmark pair is scored once; a duel can use the same example again. For PostgreSQL the migration
-        # declares it; declaring it here would make every process import that dialect, even to read SQLite.
+        # A benchmark pair is scored once; a duel can use the same example again. For PostgreSQL, only the
+        # migration declares this index: here, every process would have to import that dialect.
         Index(
             "uq_comparisons_candidate_example",
             "candidate_a_id",
@@ -52,26 +52,32 @@ class Comparison(Base):
     answer: Mapped[str | None] = mapped_column(AnyText)
     """Answer that the judge extracted from the output."""
     outcome: Mapped[float | None]
-    """Score or preference; NULL, which is not a zero, if it is missing."""
+    """Score or preference. NULL if it is missing, which does not count as 0."""
     reason: Mapped[str | None] = mapped_column(String(64))
     """Reason for a missing outcome."""
     detail: Mapped[str | None] = mapped_column(AnyText)
     """Details of the reason as a sentence; NULL without details."""
     no_answer: Mapped[bool]
-    """Whether the judge found no answer in the output, however that is scored; False for duels."""
+    """Whether the judge found no answer in the output, whatever the score.
+    False for duels."""
     human_loss: Mapped[float | None]
-    """For certify, the loss by the human label, as observed by the algorithm; NULL if unknown."""
+    """For certify, the loss by the human label, as the selector observed it.
+    NULL if unknown."""
     auto_loss: Mapped[float | None]
-    """The same with the autoevaluator's answer instead of the label."""
+    """The loss by the autoevaluator's answer instead of the label; NULL if unknown."""
     unlabelled_loss: Mapped[float | None]
-    """Mean of the same over the unlabelled examples that belong to this labelled one, without missing
-    ones."""
+    """Mean of the autoevaluator's losses on the unlabelled examples that belong to this labelled example.
+    Missing losses are left out."""
     unlabelled_missing: Mapped[float | None]
-    """Share of these unlabelled examples with missing loss; NULL if the comparison has no such examples."""
+    """Share of these unlabelled examples whose loss is missing.
+    NULL if the comparison has no such examples."""
 
 
 class Output(Base):
-    """One of several outputs whose scores form an outcome; comparisons of one output have no such row."""
+    """One of several outputs whose scores form an outcome.
+
+    A comparison of single outputs has no such rows.
+    """
 
     __tablename__ = "outputs"
     __table_args__ = (
@@ -81,7 +87,7 @@ class Output(Base):
 
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
-    """Number, from 0; an output that could not be generated has no row."""
+    """Number of the output, from 0. An output that could not be generated has no row."""
     generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id"))
     answer: Mapped[str | None] = mapped_column(AnyText)
     """Answer that the judge extracted from the output."""
@@ -90,11 +96,15 @@ class Output(Base):
     """Reason for a missing score."""
     no_answer: Mapped[bool]
     preference: Mapped[float | None]
-    """Score of the output by a judge that chooses among the outputs; NULL without such a judge."""
+    """Score of the output by a judge that chooses among the outputs.
+    NULL without such a judge."""
 
 
 class Metric(Base):
-    """A further judge's score of the outputs of a comparison; used only by constraints."""
+    """A further judge's score of the outputs of a comparison.
+
+    Used only by constraints.
+    """
 
     __tablename__ = "metrics"
     __table_args__ = (
@@ -111,7 +121,7 @@ class Metric(Base):
 
 
 class Judgment(Base):
-    """One call of a model judge behind a comparison."""
+    """One call of a model judge for a comparison."""
 
     __tablename__ = "judgments"
     __table_args__ = (
@@ -127,17 +137,17 @@ class Judgment(Base):
     metric: Mapped[str | None] = mapped_column(NAME)
     """Metric for which the call was made; NULL for the outcome."""
     presentation_order: Mapped[str] = mapped_column(String(16))
-    """Whether the first candidate's output was shown first ("original", also for single outputs) or second
-    ("swapped")."""
+    """"original" if the first candidate's output was shown first, and for single outputs; otherwise
+    "swapped"."""
     judge: Mapped[str] = mapped_column(NAME)
     repeat: Mapped[int]
     attempt: Mapped[int]
-    """Above 0 if the reply before could not be parsed."""
+    """Number of the attempt; above 0 if the previous reply could not be parsed."""
     generation_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     """Reply of the judge; NULL if its engine returned none."""
     verdict: Mapped[float | None]
-    """Preference for the first candidate, in [0, 1], in either presentation order; for a single output, its
-    score."""
+    """Preference for the first candidate, in [0, 1], in either presentation order.
+    For a single output, its score."""
     reason: Mapped[str | None] = mapped_column(String(64))
 
 
@@ -153,39 +163,44 @@ class Decision(Base):
     round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), unique=True)
     best_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
     against_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
-    """Candidate that all others are compared with in `differences`; NULL without differences."""
+    """Candidate that all others are compared with in `differences`.
+    NULL without differences."""
     differences_delta: Mapped[float | None]
-    """Upper bound of the probability that any of those intervals is ever wrong; NULL without differences."""
+    """Upper bound of the probability that any interval in `differences` is ever wrong.
+    NULL without differences."""
     has_ranking: Mapped[bool]
-    """Whether it orders candidates by their `rankings` instead of their estimates."""
+    """Whether the decision orders candidates by their `rankings` instead of their estimates."""
     has_bets: Mapped[bool]
     changes: Mapped[int]
-    """Number of rows of `standings`, `rankings`, `differences` and `bets` stored with it."""
+    """Number of rows of `standings`, `rankings`, `differences` and `bets` stored with the decision."""
     claim: Mapped[JsonObject]
     """Claim about the best candidate; see `algorithms.claims.Claim`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]
     best_estimate: Mapped[float | None]
-    """Estimate of the best candidate, copied from `standings`; so are the two bounds."""
+    """Estimate of the best candidate, copied from `standings`.
+    The next two are its bounds."""
     best_lower: Mapped[float | None]
     best_upper: Mapped[float | None]
     comparisons: Mapped[int]
     """Number of comparisons of the round."""
     answered: Mapped[int]
-    """Number of comparisons with all their outputs; the others are not charged to the budget."""
+    """Number of comparisons with all their outputs.
+    The others are not charged to the budget."""
     scored: Mapped[int]
     """Number of comparisons with an outcome."""
     candidates: Mapped[int]
     """Number of different candidates in the comparisons."""
     generations: Mapped[int]
-    """Number of outputs that the round paid for, including judges' replies; with their tokens and seconds
-    below."""
+    """Number of outputs that the round paid for, including judges' replies.
+    The next three columns have the tokens and seconds of these outputs."""
     input_tokens: Mapped[int] = mapped_column(LARGE)
     output_tokens: Mapped[int] = mapped_column(LARGE)
     seconds: Mapped[float]
     digest: Mapped[str | None] = mapped_column(String(32))
-    """See `storage.records.rounds`; NULL for rounds stored before digests were introduced."""
+    """See `storage.records.rounds`.
+    NULL for rounds stored before digests were introduced."""
 
 
 class CandidateStats(Base):
@@ -200,28 +215,30 @@ class CandidateStats(Base):
     outcome_sum: Mapped[float]
     """Sum of the outcomes; for duels, from the candidate's side."""
     lowest: Mapped[float | None]
-    """Lowest of these outcomes, and the highest; NULL without outcomes."""
+    """Lowest of these outcomes; the next column is the highest. NULL without outcomes."""
     highest: Mapped[float | None]
     texts: Mapped[int]
-    """Number of the candidate's outputs in them: one each, or several (see `Output`)."""
+    """Number of the candidate's outputs in these comparisons: one each, or several (see `Output`)."""
     no_answer: Mapped[int]
     """Number of these outputs without an answer."""
     truncated: Mapped[int]
     """Number of these outputs that were cut off by max_tokens or the context window."""
     input_tokens: Mapped[int] = mapped_column(LARGE)
-    """For the compared generations; so are output tokens and seconds."""
+    """Sum over the compared outputs, like output tokens and seconds."""
     output_tokens: Mapped[int] = mapped_column(LARGE)
     seconds: Mapped[float]
     input_squares: Mapped[float]
-    """Sum of squared input tokens; the next two are those of output tokens and seconds."""
+    """Sum of squared input tokens.
+    The next two are those of output tokens and seconds."""
     output_squares: Mapped[float]
     second_squares: Mapped[float]
     input_by_output: Mapped[float]
-    """Sum of products of input and output tokens; the next two are products of seconds with each of these."""
+    """Sum of products of input and output tokens.
+    The next two are products of seconds with each of these."""
     input_by_seconds: Mapped[float]
     output_by_seconds: Mapped[float]
     latency: Mapped[float]
-    """Sum of the known latencies, and of their squares."""
+    """Sum of the known latencies; the next column is the sum of their squares."""
     latency_squares: Mapped[float]
     timed: Mapped[int]
     """Number of outputs with a known latency."""
@@ -230,9 +247,12 @@ class CandidateStats(Base):
 
 
 class _FromRoundOn:
-    """Key of such a row; candidate first, so that a candidate's last row is found by the index."""
+    """Key of a row that is valid from a round on.
 
-    # One tree in SQLite instead of two, because the key is half of most rows.
+    The candidate comes first, so that the index finds a candidate's last row.
+    """
+
+    # SQLite then stores one tree instead of two, which matters because the key is half of most rows.
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012 -- SQLAlchemy reads it as a plain attribute
 
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True, sort_order=-2)
@@ -240,7 +260,10 @@ class _FromRoundOn:
 
 
 class Standing(_FromRoundOn, Base):
-    """Estimate and status of a candidate; each has one from the first decision after it was added."""
+    """Estimate and status of a candidate.
+
+    Every candidate has such a row from the first decision after it was added.
+    """
 
     __tablename__ = "standings"
 
@@ -253,10 +276,10 @@ class Standing(_FromRoundOn, Base):
 
 
 class Ranking(_FromRoundOn, Base):
-    """Score that orders a candidate, if it is not the estimate.
+    """Score that orders a candidate, if the estimate does not.
 
-    See `algorithms.decision.Decision`. Without a row, the value is unknown; the same holds for the tables
-    below.
+    See `algorithms.decision.Decision`. If a candidate has no row, the value is unknown. The same holds for
+    the tables below.
     """
 
     __tablename__ = "rankings"
@@ -284,9 +307,10 @@ class Bet(_FromRoundOn, Base):
     level: Mapped[float | None]
     """Wealth at which the candidate is eliminated; NULL if infinite."""
     out_in_round: Mapped[int | None]
-    """Number of the round after which it was eliminated; NULL if it is not."""
+    """Number of the round after which the candidate was eliminated.
+    NULL if it was not eliminated."""
     out_at: Mapped[int | None] = mapped_column(LARGE)
-    """Number of comparisons of all candidates by then."""
+    """Number of comparisons of all candidates at the elimination."""
 
 
 class CampaignStats(Base):
@@ -308,7 +332,7 @@ class CampaignStats(Base):
 
 
 class DuelStats(Base):
-    """Results of the duels of two candidates so far, from the side of the first one."""
+    """Results of the duels of two candidates so far, from the side of the first candidate."""
 
     __tablename__ = "duel_stats"
 
@@ -335,17 +359,21 @@ class MetricStats(Base):
 
 
 class CostStats(Base):
-    """Outputs that the observed rounds of a campaign paid for; each counts once, in the round that paid."""
+    """Outputs that the observed rounds of a campaign paid for.
+
+    Each counts once, in the round that paid.
+    """
 
     __tablename__ = "cost_stats"
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     role: Mapped[str] = mapped_column(String(16), primary_key=True)
-    """Role of the outputs' owner: "candidate", "judge" or "other". A shared output belongs to the first
-    candidate that uses it, else to the first judge by name; "other" are outputs of an autoevaluator and on
-    unlabelled examples, and outputs that are no answer."""
+    """Role of the outputs' owner: "candidate", "judge" or "other".
+    A shared output belongs to the first candidate that uses it; if no candidate does, to the first judge
+    by name. "other" are outputs of an autoevaluator, outputs on unlabelled examples, and outputs that are
+    not an answer."""
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
-    """Name of the candidate or judge; empty for others."""
+    """Name of the candidate or judge; empty for "other"."""
     model: Mapped[str] = mapped_column(NAME, primary_key=True)
     generations: Mapped[int]
     input_tokens: Mapped[int] = mapped_column(LARGE)
@@ -358,7 +386,10 @@ class CostStats(Base):
 
 
 class ReuseStats(Base):
-    """Outputs of other campaigns that a campaign's observed rounds reused; each counts once, at first use."""
+    """Outputs of other campaigns that a campaign's observed rounds reused.
+
+    Each counts once, at first use.
+    """
 
     __tablename__ = "reuse_stats"
 
@@ -368,7 +399,8 @@ class ReuseStats(Base):
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
     """Name of the candidate or judge."""
     taken_from_id: Mapped[int] = mapped_column(primary_key=True)
-    """Campaign that had paid, possibly deleted since; 0 if it was deleted before."""
+    """Campaign that had paid for the outputs, possibly deleted since.
+    0 if it was already deleted."""
     generations: Mapped[int]
     input_tokens: Mapped[int] = mapped_column(LARGE)
     output_tokens: Mapped[int] = mapped_column(LARGE)
@@ -376,7 +408,7 @@ class ReuseStats(Base):
 
 
 class ReusedText(Base):
-    """An output of another campaign that `ReuseStats` has counted."""
+    """An output of another campaign that is already counted in `ReuseStats`."""
 
     __tablename__ = "reused_texts"
 

@@ -1,6 +1,6 @@
 """Comparisons page by page, filtered, and single comparisons with all their outputs.
 
-A user waits for these answers: `statements.give_up_after` limits the time.
+Callers limit the time by `statements.give_up_after`, because a user waits for the answers.
 """
 
 from collections.abc import Generator, Sequence
@@ -52,21 +52,30 @@ SEARCHED = (PROMPT_A.text, TEXT_A.text, PROMPT_B.text, TEXT_B.text, Example.key)
 """Columns searched for a user's words."""
 
 LEAST_BLOCKS, MOST_BLOCKS = 8, 128
-"""Index blocks searched together: few at first, because common words are in all blocks."""
+"""Number of index blocks searched together: few at first, because common words are in all blocks."""
 
 LOOKED_THROUGH = 20_000
-"""Comparisons searched for judges and reasons; a campaign can have millions."""
+"""Number of newest comparisons searched for judges and reasons.
+A campaign can have millions."""
 
 
 Doubt = Literal["judged", "flipped", "unread"]
-""""judged": a model judged it; "flipped": it preferred different sides in the two orders of one question;
-"unread": one of its verdicts could not be parsed."""
+"""Doubt about a judgment of a comparison:
+
+* judged: a model judged it.
+* flipped: the model preferred different sides in the two orders of one question.
+* unread: one of the verdicts could not be parsed.
+"""
 
 
 Kind = Literal["failures", "differs", "noted"]
-""""failures": a score below 1/2 or none, of duels a lost one or one without an outcome; "differs": the output
-or score of another candidate on the example is another one, of duels the two outputs differ; "noted": a
-reader starred it or wrote a note."""
+"""Kind of comparison:
+
+* failures: a score is below 1/2 or missing; a duel is lost or has no outcome.
+* differs: the output or the score of another candidate on the example differs; in a duel, the two outputs
+  differ.
+* noted: a reader starred it or wrote a note.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +87,7 @@ class Filters:
     among: tuple[str, ...] | None = None
     """Names of candidates; a comparison passes if at least one of them is on one of its sides."""
     kind: Kind | None = None
-    """Kind of comparisons; a duel fails if `candidate` lost it, or, without `candidate`, lacks an outcome."""
+    """Kind of comparisons; a duel fails if `candidate` lost it or, if `candidate` is None, has no outcome."""
     judge: str | None = None
     """Judge of the comparison, or of one of the judgments for its outcome."""
     lowest: float | None = None
@@ -88,8 +97,8 @@ class Filters:
     reason: str | None = None
     """Reason for a missing outcome."""
     doubt: Doubt | None = None
-    """Condition on one of its judgments, including those for metrics; together with `judge`, on a judgment of
-    this judge for the outcome."""
+    """Condition on one of the judgments, including those for metrics.
+    Together with `judge`: on a judgment of this judge for the outcome."""
     words: str = ""
     """Words in a prompt, an output or the example's key; A to Z match in either case."""
 
@@ -102,7 +111,7 @@ class Choices:
     """Values by which a campaign's comparisons can be filtered."""
 
     candidates: list[str]
-    """By position."""
+    """Names by position."""
     judges: list[str]
     reasons: list[str]
 
@@ -112,7 +121,7 @@ Place = tuple[int, int]
 
 
 def choices(session: Session, campaign_id: int) -> Choices:
-    """List the candidates, and the judges and reasons of the newest `LOOKED_THROUGH` comparisons.
+    """Candidates, and the judges and reasons of the newest `LOOKED_THROUGH` comparisons.
 
     Raises:
         QueryRefused: If the query exceeds the session's time limit.
@@ -131,7 +140,7 @@ def choices(session: Session, campaign_id: int) -> Choices:
         .join(newest, newest.c.id == Judgment.comparison_id)
         .where(Judgment.metric.is_(None))
     )
-    with _told_when_too_slow():
+    with _slow_search_errors():
         judges = {
             *session.scalars(select(newest.c.judge).distinct()),
             *session.scalars(of_judgments.distinct()),
@@ -145,7 +154,7 @@ def choices(session: Session, campaign_id: int) -> Choices:
 def comparisons(
     session: Session, campaign_id: int, filters: Filters, *, before: Place | None, most: int, characters: int
 ) -> list[Row]:
-    """List comparisons that pass the filters, newest first.
+    """Comparisons that pass the filters, newest first.
 
     Args:
         session: Reads the results.
@@ -157,7 +166,7 @@ def comparisons(
 
     Returns:
         Rows with the beginnings of the outputs, of the example's `input` (all its fields as JSON if it has no
-        field `input`) and of its first `target`; `more_targets` counts the others.
+        field `input`) and of its first `target`; `more_targets` counts the other targets.
 
     Raises:
         QueryRefused: If the query exceeds the session's time limit.
@@ -182,7 +191,7 @@ def comparisons(
         .where(*_conditions(session, filters), *_earlier_than(before))
         .limit(most)
     )
-    with _told_when_too_slow(filters):
+    with _slow_search_errors(filters):
         blocks = indexed_blocks(session) if len(filters.words) >= SEQUENCE else None
         if blocks is None:
             newest_first = (Round.number.desc(), Comparison.position.desc())
@@ -192,7 +201,10 @@ def comparisons(
 
 
 def beginnings(session: Session, comparison_ids: Sequence[int], *, characters: int) -> dict[int, Row]:
-    """The first `characters` of comparisons' examples and outputs by id, in the columns of `comparisons`."""
+    """First `characters` of the examples and outputs of comparisons, by id.
+
+    The columns are those of `comparisons`.
+    """
     columns = (
         Comparison.id,
         A.name.label("candidate"),
@@ -212,7 +224,10 @@ def beginnings(session: Session, comparison_ids: Sequence[int], *, characters: i
 def output_beginnings(
     session: Session, comparison_ids: Sequence[int], *, characters: int
 ) -> dict[int, str | None]:
-    """The first `characters` of the first candidate's output in each comparison, by id; None if missing."""
+    """First `characters` of the first candidate's output in each comparison, by id.
+
+    None if missing.
+    """
     rows = select(Comparison.id, func.substr(Generation.text, 1, characters)).outerjoin(
         Generation, Generation.id == Comparison.generation_a_id
     )
@@ -224,7 +239,7 @@ def output_beginnings(
 
 
 def example_beginnings(characters: int) -> list[ColumnElement[object]]:
-    """Columns `input`, `target` and `more_targets` of an example; little of long ones leaves the database."""
+    """Columns `input`, `target` and `more_targets` of an example, with texts cut off in the database."""
     return [
         func.substr(INPUT, 1, characters).label("input"),
         func.substr(Example.targets[0].as_string(), 1, characters).label("target"),
@@ -242,12 +257,12 @@ def _with_words(
     blocks: int,
     most: int,
 ) -> list[Row]:
-    """Find the first rows that contain the words: past the index first, then in the blocks that it lists.
+    """First rows that contain the words: comparisons that are not indexed, then those in listed blocks.
 
     Within a campaign, later plans have larger ids.
     """
-    # Ordered by id, which is the same order; the expression prevents an index on the campaign, with which a
-    # database would walk through all its rounds for a few ids.
+    # Rows are ordered by id, which is the same order. The expression keeps the database from using an index
+    # on the campaign, with which it would read all the campaign's rounds for a few ids.
     rows = rows.where(Round.campaign_id + 0 == campaign_id).order_by(Comparison.id.desc())
     begin = blocks * BLOCK
     found = [dict(row) for row in session.execute(rows.where(Comparison.id >= begin)).mappings()]
@@ -264,7 +279,7 @@ def _with_words(
 
 
 def _ends(session: Session, campaign_id: int, before: Place | None) -> tuple[int | None, int | None]:
-    """Ids of a campaign's first comparison and of its last one before a place."""
+    """Id of a campaign's first comparison, and of its last comparison before a place."""
     ids = (
         select(Comparison.id)
         .join(Round, Round.id == Comparison.round_id)
@@ -281,16 +296,16 @@ def _earlier_than(place: Place | None) -> list[ColumnElement[bool]]:
     if place is None:
         return []
     number, position = place
-    # The first condition alone can use the index of rounds.
+    # The first condition is redundant, but it can use the index of rounds.
     return [Round.number <= number, or_(Round.number < number, Comparison.position < position)]
 
 
 def comparison(
     session: Session, campaign_id: int, comparison_id: int, *, characters: int | None
 ) -> Row | None:
-    """Fetch one comparison of a campaign with all details; None if it does not exist.
+    """One comparison of a campaign with all details; None if it does not exist.
 
-    At most `characters` of each text are read, the whole text if None; `text_length` etc. are the full
+    At most `characters` of each text are read, or the whole text if None; `text_length` etc. are the full
     lengths.
     """
     texts = {
@@ -334,7 +349,7 @@ def comparison(
 
 
 def judgments(session: Session, comparison_id: int, *, characters: int | None) -> list[Row]:
-    """List all judge calls of a comparison, with prompts and replies, in order."""
+    """All judge calls of a comparison, with prompts and replies, in order."""
     rows = session.execute(
         select(
             Judgment.number,
@@ -356,7 +371,7 @@ def judgments(session: Session, comparison_id: int, *, characters: int | None) -
 
 
 def columns(session: Session) -> list[Row]:
-    """List the columns available in SQL: one row per column of each table and view, by table."""
+    """Columns that SQL statements can use: one row per column of each table and view, by table."""
     schema = inspect(session.connection())
     names = [each for each in schema.get_table_names() if not each.startswith(INDEX_TABLES)]
     return [
@@ -412,14 +427,14 @@ def _is_of_kind(kind: Kind, candidate: str | None) -> ColumnElement[bool]:
 
 
 def _another_differs() -> ColumnElement[bool]:
-    """Whether another candidate of the campaign has another output or score on the example."""
+    """Condition that another candidate of the campaign has another output or score on the example."""
     other, text = aliased(Comparison), aliased(Generation)
     rivals = select(Candidate.id).where(Candidate.campaign_id == Round.campaign_id).correlate(Round)
     return (
         select(other.id)
         .outerjoin(text, text.id == other.generation_a_id)
         .where(
-            # Together these select by the index on single scores.
+            # Together these conditions use the index on single scores.
             other.candidate_a_id.in_(rivals),
             other.example_id == Comparison.example_id,
             other.candidate_b_id.is_(None),
@@ -431,7 +446,7 @@ def _another_differs() -> ColumnElement[bool]:
 
 
 def _in_doubt(doubt: Doubt, judge: str | None) -> ColumnElement[bool]:
-    """Whether a comparison has such a judgment, of this judge or of any."""
+    """Condition that a comparison has such a judgment, by this judge or by any judge."""
     found = aliased(Judgment)
     asked = [found.comparison_id == Comparison.id]
     if judge is not None:
@@ -467,9 +482,11 @@ def _beginnings(texts: JsonObject, characters: int | None) -> list[ColumnElement
 
 
 @contextmanager
-def _told_when_too_slow(filters: Filters = ANYTHING) -> Generator[None, None, None]:
+def _slow_search_errors(filters: Filters = ANYTHING) -> Generator[None, None, None]:
     remedy = (
-        "winnow db index makes searches for words fast" if filters.words else "narrow the filters, or use SQL"
+        "run winnow db index to make word searches fast"
+        if filters.words
+        else "narrow the filters, or use SQL"
     )
     try:
         yield

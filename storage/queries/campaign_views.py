@@ -44,7 +44,7 @@ TOLD = {
     **{name: name for name in ("input_tokens", "output_tokens")},
     "engine_seconds": "seconds",
 }
-"""Totals of a campaign's observed rounds, with their columns of `CampaignStats`."""
+"""Totals of a campaign's observed rounds, with the columns of `CampaignStats` that hold them."""
 
 TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 """Whether an output was cut off by max_tokens or the context window."""
@@ -52,12 +52,13 @@ TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 
 @once_a_look
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
-    """One row per candidate, best estimate first; candidates without an estimate are last.
+    """One row per candidate, best estimate first.
 
-    Of equal estimates, that of the recommended candidate comes first.
+    Candidates without an estimate come last. Among equal estimates, that of the recommended candidate comes
+    first.
 
     `status`, `estimate`, `lower` and `upper` are those of the latest decision. `ranking` is the score that
-    orders the candidates, if that is not the estimate; otherwise it is null.
+    orders the candidates; it is null if the estimate orders them.
     """
     decision = latest_decision(session, campaign_id)
     rows = []
@@ -78,15 +79,16 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
 
 
 def eliminations(session: Session, campaign_id: int) -> list[Row]:
-    """One row per candidate of a selector that bets against each, in order of elimination.
+    """One row per candidate, in order of elimination.
 
-    `wealth` is the result of the bets for a stake of 1; before any test, only the wealth that the race has
-    won. `level` is the wealth that eliminates. A candidate that cannot be the best, or cannot meet a
-    constraint (its `status` is then infeasible), is eliminated at any wealth. `out_at` is the number of
-    comparisons after the round `out_in_round` (counted from 0) in which the candidate was eliminated. Both
-    are null for a candidate that was not eliminated: it leads, can still be the best, or is part of the
-    answer (tied, or the cheapest that is good enough). An eliminated candidate that can be the best by less
-    than epsilon is active until a best one is known.
+    Empty if the selector does not bet against candidates. `wealth` is the result of the bets for a stake of
+    1; before any test, only the wealth that the race has won. `level` is the wealth that eliminates the
+    candidate. A candidate that cannot be the best, or cannot meet a constraint (its `status` is then
+    infeasible), is eliminated at any wealth. `out_at` is the number of comparisons after the round
+    `out_in_round` (counted from 0) in which the candidate was eliminated. Both are null for a candidate that
+    was not eliminated: it leads, can still be the best, or is part of the answer (tied, or the cheapest that
+    is good enough). An eliminated candidate that can be the best by less than epsilon is active until a best
+    one is known.
     """
     decision = latest_decision(session, campaign_id)
     if decision is None or decision.bets is None:
@@ -126,7 +128,7 @@ def comparisons(
 def scored_pairs(
     session: Session, campaign_id: int, columns: Sequence[object], *, candidate: str | None, limit: int | None
 ) -> Iterator[Row]:
-    """Yield the place, candidate, example and these columns for each pair of candidate and example."""
+    """Yield place, candidate, example and the given columns of each pair of candidate and example."""
     rows = (
         select(
             Round.number.label("round"),
@@ -151,7 +153,10 @@ def scored_pairs(
 
 
 def metrics(session: Session, campaign_id: int) -> list[Row]:
-    """Scores by metrics: one row per metric and candidate, metrics by name, candidates in order."""
+    """Scores by metrics: one row per metric and candidate.
+
+    Metrics by name, candidates in order.
+    """
     rows = session.execute(
         select(
             MetricStats.name.label("metric"),
@@ -168,7 +173,7 @@ def metrics(session: Session, campaign_id: int) -> list[Row]:
 
 
 def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Yield each of several outputs of a comparison, with its own score, in planned order."""
+    """Yield each output of comparisons with several outputs, with its own score, in planned order."""
     rows = (
         select(
             Round.number.label("round"),
@@ -202,7 +207,10 @@ def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Yield one row per planned round, in order; the decision's columns are null while it is unfinished."""
+    """Yield one row per planned round, in order.
+
+    The decision's columns are null while it is unfinished.
+    """
     rows = (
         select(
             Round.number.label("round"),
@@ -246,9 +254,9 @@ def curve(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def excesses(session: Session, campaign_id: int) -> list[tuple[int, float]]:
-    """Comparisons spent, and the upper bound on how much better another candidate can be, in score points.
+    """Comparisons spent, and the upper bound on how much better another candidate can be.
 
-    One pair per finished round whose decision has such a bound, in order.
+    One pair per finished round whose decision has such a bound, in order; the bound is in units of scores.
     """
     most = Decision.claim["excess"]["most"].as_float()
     rows = (
@@ -263,8 +271,8 @@ def excesses(session: Session, campaign_id: int) -> list[tuple[int, float]]:
 def coverage(session: Session, campaign_id: int) -> list[Row]:
     """Comparisons with and without an outcome: one row per candidate and reason, by candidate.
 
-    The row with reason None counts the scored comparisons; `detail` is that of one of them. `no_answer` and
-    `truncated` count the candidate's outputs without an answer, and those that were cut off.
+    The row with reason None counts the scored comparisons. `detail` is that of one of the comparisons.
+    `no_answer` and `truncated` count the candidate's outputs without an answer, and those that were cut off.
     """
     rows = session.execute(
         select(
@@ -283,7 +291,10 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
 
 
 def all_scores_are_zero(session: Session, campaign_id: int) -> bool:
-    """Whether a campaign has scores, and none of them is above 0; no if some outputs needed no verdict."""
+    """Whether a campaign has scores and all of them are 0.
+
+    False if some outputs needed no verdict.
+    """
     scored = (
         select(Comparison.id)
         .join(Round, Round.id == Comparison.round_id)
@@ -297,9 +308,9 @@ def all_scores_are_zero(session: Session, campaign_id: int) -> bool:
 
 @once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
-    """Amounts that a campaign has spent so far, the number of all possible evaluations, and reused outputs.
+    """Amounts that a campaign has spent so far, the size of the full grid, and the number of reused outputs.
 
-    `reused` counts outputs of other campaigns; only those of stored comparisons and judgments are known.
+    `reused` counts outputs of other campaigns, as far as stored comparisons and judgments show them.
     """
     unfinished = select(
         func.count(Generation.id).label("generations"),
@@ -324,7 +335,7 @@ def totals(session: Session, campaign_id: int) -> Row:
     ).one()
     traits = traits_of(objective)
     sides = candidates * (candidates - 1) // 2 if traits.compares_pairs else candidates
-    # Arrived prompts are answered too.
+    # In a stream, prompts that arrived later count too.
     wide = count_examples(session, campaign_id) if traits.is_stream else n_examples
     return {
         "candidates": candidates,
@@ -370,7 +381,10 @@ def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[i
 
 
 class Streamed(Iterator[Row]):
-    """Rows of a statement, fetched in portions, with their columns, which are known even without rows."""
+    """Rows of a statement, fetched in portions.
+
+    `columns` are available even if there are no rows.
+    """
 
     def __init__(self, result: CursorResult[Any]) -> None:
         self.columns = tuple(result.keys())
@@ -391,7 +405,7 @@ def stream(session: Session, statement: Select[Any]) -> Streamed:
 
 
 def _dictionaries(result: CursorResult[Any]) -> Generator[Row]:
-    # Closed even if the caller stops early, because PostgreSQL keeps the cursor open otherwise.
+    # Close the result even if the caller stops early; otherwise PostgreSQL keeps the cursor open.
     with result:
         for row in result.mappings():
             yield dict(row)

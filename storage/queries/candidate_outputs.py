@@ -14,10 +14,11 @@ from winnow.storage.models import Candidate, CandidateStats, Comparison, Example
 from winnow.storage.queries.unscored import HIGHEST
 
 LONGEST_LOOKED_AT = 20_000
-"""Characters of an output that are inspected."""
+"""Number of characters of an output that are inspected."""
 
 DUELS_LOOKED_AT = 2_000
-"""Newest duels of a campaign that are searched for a candidate's: no index has the second sides."""
+"""Number of a campaign's newest duels that are searched for a candidate.
+No index has the second sides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +35,21 @@ class CandidateCounts:
     texts: int
     truncated: int
     refused: int
-    """Comparisons without an outcome because a server refused the request."""
+    """Number of comparisons without an outcome because a server refused the request."""
     refusal: str | None
     """A server's message for one of the refused outputs."""
 
     @property
     def has_no_point(self) -> bool:
-        """Whether all of its scores are 0, or it has comparisons but no score."""
+        """Whether all scores of the candidate are 0, or it has comparisons but no score."""
         return self.highest == 0.0 if self.scored else self.unscored > 0
 
 
 def counts_by_candidate(session: Session, campaign_id: int, *, most: int) -> list[CandidateCounts]:
-    """Sums for at most `most` compared candidates, preferring those without a score above 0."""
+    """Counts of at most `most` compared candidates.
+
+    Those without a score above 0 come first.
+    """
     is_scored, is_refused = CandidateStats.reason == "", CandidateStats.reason == "refused"
     highest = func.max(HIGHEST)
 
@@ -87,14 +91,14 @@ def settings_of(session: Session, ids: Sequence[int]) -> dict[int, tuple[JsonObj
 
 
 def targets_of(session: Session, dataset_id: int, *, most: int) -> Iterator[list[str]]:
-    """Yield the targets of a dataset's examples, at most the first `most`."""
+    """Yield the targets of the first `most` examples of a dataset."""
     query = select(Example.targets).where(Example.dataset_id == dataset_id)
     for targets in session.scalars(query.order_by(Example.position).limit(most)):
         yield [str(each) for each in targets or ()]
 
 
 def ids_without_point(session: Session, campaign_id: int, *, fewest: int) -> set[int]:
-    """Ids of the candidates with at least `fewest` comparisons, all of them without a score above 0."""
+    """Ids of the candidates with at least `fewest` comparisons and no score above 0."""
     query = (
         select(Candidate.id)
         .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
@@ -118,7 +122,7 @@ class JudgedOutput:
     """Its position in the dataset, from 0."""
     targets: Sequence[str]
     text: str
-    """Its first `LONGEST_LOOKED_AT` characters."""
+    """First `LONGEST_LOOKED_AT` characters of the output."""
     reasoning: str | None
     finish_reason: str
     output_tokens: int
@@ -126,19 +130,21 @@ class JudgedOutput:
     answer: str | None
     """Answer that the judge extracted from the output."""
     reason: str | None
-    """Reason why its comparison has no outcome; None if the comparison has an outcome."""
+    """Reason why the comparison has no outcome; None if it has one."""
 
 
 def some_outputs(
     session: Session, candidate_id: int, *, most: int, duels_of: int | None, several: bool
 ) -> list[JudgedOutput]:
-    """Some outputs of a candidate: the first by example; of duels, among the newest of its campaign.
+    """Some outputs of a candidate: the first by example.
+
+    For duels, among the newest of its campaign.
 
     Args:
         session: Reads the results.
         candidate_id: The candidate.
         most: Maximum number of outputs.
-        duels_of: The campaign if its comparisons are duels; else None.
+        duels_of: The campaign if its comparisons are duels; otherwise None.
         several: Whether comparisons have several outputs.
     """
     sides: list[tuple[InstrumentedAttribute[Any], InstrumentedAttribute[int | None]]] = [

@@ -1,4 +1,7 @@
-"""Comparisons joined with the rows of their two sides; a score has only the first."""
+"""Comparisons joined with the rows of their two sides.
+
+A score has only the first side.
+"""
 
 from typing import Any
 
@@ -34,7 +37,7 @@ EXAMPLE_TEXTS = (
         (_N_TARGETS == 1, Example.targets[0].as_string()), (_N_TARGETS > 1, cast(Example.targets, Text))
     ).label("target"),
 )
-"""The input, and the target: several are a list as JSON."""
+"""Columns with the input and the target; several targets are one JSON list."""
 
 
 def joined(rows: Select[Any]) -> Select[Any]:
@@ -53,5 +56,5 @@ def joined(rows: Select[Any]) -> Select[Any]:
 
 
 def side(verdict: ColumnElement[float | None] | QueryableAttribute[float | None]) -> ColumnElement[int]:
-    """Map a verdict to its side: 1 above 1/2, -1 below, else 0."""
+    """Side that a verdict prefers: 1 above 1/2, -1 below 1/2, otherwise 0."""
     return case((verdict > 0.5, 1), (verdict < 0.5, -1), else_=0)

@@ -1,6 +1,6 @@
 """Spending of campaigns, by round and in total, reused outputs, and statistics of models and candidates.
 
-Rows as in `storage.queries.campaign_views`. Statistics of a model include the outputs of all campaigns.
+Rows are as in `storage.queries.campaign_views`. Statistics of a model include the outputs of all campaigns.
 """
 
 from collections.abc import Sequence
@@ -51,8 +51,8 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
     An output of an earlier campaign cost nothing and is not counted. An output that several candidates share
     is counted for the first of them in the round that paid for it. The loads of a model are in its first row.
     `cached_tokens` are the input tokens found in engines' prefix caches. `cache_hit_rate` is their share of
-    the input tokens of those outputs for which engines report them; both are None if no engine does. Rows
-    without a candidate come last, one per model: replies of judges, outputs of the autoevaluator and on
+    the input tokens of those outputs for which engines report cached tokens; both are None if no engine does.
+    Rows without a candidate come last, one per model: replies of judges, outputs of the autoevaluator and on
     unlabelled examples, outputs that are not an answer, and outputs of unfinished rounds. All rows sum to the
     totals of the campaign.
     """
@@ -74,11 +74,11 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
     )
     rows = [_whole(dict(row)) for row in counted.mappings()]
     owned = [row for row in rows if row["candidate"] is not None]
-    nobodys = {row["model"]: row for row in rows if row["candidate"] is None}
+    unowned = {row["model"]: row for row in rows if row["candidate"] is None}
     for row in _unfinished(session, campaign_id):
-        before = nobodys.get(row["model"], NO_TEXTS)
-        nobodys[row["model"]] = row | {name: before[name] + row[name] for name in NO_TEXTS}
-    rows = [*owned, *(nobodys[model] for model in sorted(nobodys))]
+        before = unowned.get(row["model"], NO_TEXTS)
+        unowned[row["model"]] = row | {name: before[name] + row[name] for name in NO_TEXTS}
+    rows = [*owned, *(unowned[model] for model in sorted(unowned))]
     return [_with_hit_rate(row) for row in _with_loads(rows, loads_by_model(session, campaign_id))]
 
 
@@ -109,7 +109,7 @@ def _whole(row: Row) -> Row:
 
 
 def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
-    """Add the loads of each model to its first row, and a row for each model that has none."""
+    """Add the loads of each model to its first row, and a row for each model without outputs."""
     asked = {row["model"] for row in rows}
     idle = [{"candidate": None, "model": model, **NO_TEXTS} for model in loads if model not in asked]
     left = dict(loads)
@@ -117,14 +117,20 @@ def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
 
 
 def _with_hit_rate(row: Row) -> Row:
-    """Add the tokens found in prefix caches and their share to a row; both None if no engine reports them."""
+    """Add the cached tokens and their share to a row.
+
+    Both are None if no engine reports them.
+    """
     cached, cacheable = row.pop("cached_tokens"), row.pop("cacheable_tokens")
     known = {"cached_tokens": cached, "cache_hit_rate": cached / cacheable} if cacheable else NO_HITS
     return {**row, **known}
 
 
 def cache_hit_rate(session: Session, campaign_id: int) -> float | None:
-    """Share of finished rounds' input found in engines' prefix caches, as far as reported."""
+    """Share of finished rounds' input tokens found in engines' prefix caches.
+
+    None if not reported.
+    """
     cached, cacheable = session.execute(
         select(func.sum(CostStats.cached_tokens), func.sum(CostStats.cacheable_tokens)).where(
             CostStats.campaign_id == campaign_id
@@ -140,8 +146,8 @@ def reuse(session: Session, campaign_id: int) -> list[Row]:
     """Reused outputs of other campaigns: one row per candidate or judge and source campaign.
 
     `taken_from` is None if that campaign was deleted. `generations`, tokens and `seconds` are the cost of
-    generating them again. An output that several candidates share is counted for the first of them in the
-    first round that used it. Candidates come in order, then judges by name. Only outputs of stored
+    generating the outputs again. An output that several candidates share is counted for the first of them in
+    the first round that used it. Candidates come in order, then judges by name. Only outputs of stored
     comparisons and judgments are counted; those of an autoevaluator are not.
     """
     is_owner = and_(
@@ -171,11 +177,11 @@ class RoundsSpent:
     """Sums over some finished rounds."""
 
     last: int
-    """Number of the last round counted; -1 without rounds."""
+    """Number of the last round counted; -1 if no round is counted."""
     comparisons: int
-    """Comparisons with all their outputs."""
+    """Number of comparisons with all their outputs."""
     tokens: int
-    """Input and output tokens."""
+    """Number of input and output tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +198,7 @@ class ModelSpent:
 def of_rounds(session: Session, campaign_id: int, *, after: int = -1) -> RoundsSpent:
     """Sums over all finished rounds with a number above `after`.
 
-    Those over all rounds are read from sums that each observed round updates.
+    Sums over all rounds are read from a row that each observed round updates.
     """
     if after < 0:
         return _of_all_rounds(session, campaign_id)
@@ -243,16 +249,18 @@ def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequenc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedCosts:
-    """Costs that agents reported of their runs."""
+    """Costs that agents reported for their runs."""
 
     cost: float
-    """Their sum."""
+    """Sum of the reported costs."""
     are_all: bool
-    """Whether each run with an output reported one; a run that failed may report none, and counts as 0."""
+    """Whether each run with an output reported a cost.
+    A run that failed may report no cost, and counts as 0."""
 
 
 REPORTED_COST = Generation.choice_logprobs["cost"].as_float()
-"""The price that an agent reported of a run; NULL if it reported none, and for models."""
+"""Price that an agent reported for a run.
+NULL if it reported no price, and for models."""
 
 
 def reported_costs(
@@ -274,7 +282,10 @@ def reported_costs(
 
 @once_a_look
 def reported_by_candidate(session: Session, campaign_id: int) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of the reported costs of candidates; see `ReportedCosts.are_all`."""
+    """Mean and standard deviation of the reported costs of candidates.
+
+    See `ReportedCosts.are_all`.
+    """
     rows = session.execute(
         select(
             Candidate.name,
@@ -310,7 +321,7 @@ class ModelRate:
 
 
 def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
-    """Rates of the models that have outputs, by name."""
+    """Rates of those models that have outputs, by name."""
     rows = session.execute(
         select(
             Generation.model,
@@ -329,21 +340,27 @@ def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateTexts:
-    """Sums over the compared outputs of one candidate; each counts once per comparison."""
+    """Sums over the compared outputs of one candidate.
+
+    An output counts once per comparison.
+    """
 
     model: str
     texts: int
     sums: tuple[float, float, float]
     """Sums of input tokens, output tokens and seconds."""
     squares: tuple[float, float, float, float, float, float]
-    """Sums of products of two of these: of each with itself, then 1st and 2nd, 1st and 3rd, 2nd and 3rd."""
+    """Sums of products of two of these: each with itself, then 1st and 2nd, 1st and 3rd, 2nd and 3rd."""
     timed: int
-    """Number of the outputs with a latency."""
+    """Number of outputs with a latency."""
     latencies: tuple[float, float]
     """Sum of the latencies, and of their squares."""
 
     def mean(self, *weights: float) -> float:
-        """Mean of a weighted sum of input tokens, output tokens and seconds; omitted weights are 0."""
+        """Mean of a weighted sum of input tokens, output tokens and seconds.
+
+        Omitted weights are 0.
+        """
         return sum(weight * total for weight, total in zip(weights, self.sums, strict=False)) / self.texts
 
     def deviation(self, *weights: float) -> float:
@@ -363,7 +380,10 @@ class CandidateTexts:
 
 
 def _deviation(square: float, mean: float) -> float:
-    """Standard deviation from the mean of squares and the mean; 0 if it is only rounding."""
+    """Standard deviation from the mean of squares and the mean.
+
+    0 if it is no more than rounding.
+    """
     variance = square - mean**2
     return sqrt(variance) if variance > ROUNDED * square else 0.0
 
@@ -371,9 +391,9 @@ def _deviation(square: float, mean: float) -> float:
 def texts_by_candidate(
     session: Session, campaign_id: int, names: Sequence[str] | None = None
 ) -> dict[str, CandidateTexts]:
-    """Output statistics of each candidate with outputs, by name; an output counts once per comparison.
+    """Output statistics of each candidate with outputs, by name.
 
-    `names` are those of candidates; None for all.
+    An output counts once per comparison. `names` selects candidates; None selects all.
     """
     rows = session.execute(
         select(
@@ -410,7 +430,7 @@ def labels_used(session: Session, campaign_id: int) -> int:
 
 
 def used_examples(campaign_id: int) -> Select[tuple[int]]:
-    """The example of each of a campaign's comparisons of one output."""
+    """Query for the example of each of a campaign's comparisons of one output."""
     return (
         select(Comparison.example_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)

@@ -1,4 +1,4 @@
-"""Points of a campaign's curve, as many as a figure can show, read incrementally."""
+"""Points of a campaign's curve, no more than a figure can show, read incrementally."""
 
 from collections import deque
 
@@ -18,16 +18,18 @@ _TOLD = """
 
 
 class CurvePoints:
-    """Rounds of one campaign for a figure; a later look adds the rounds observed since.
+    """Rounds of one campaign for a figure.
+
+    A later look adds the rounds observed since.
 
     Args:
-        most: Maximum number of rounds kept, evenly spaced from the first on; at least half as many of very
-            many rounds.
+        most: Maximum number of rounds kept, evenly spaced from the first on. Of very many rounds, at least
+            half of `most` are kept.
         changes: Number of the last changes of the lead to keep in addition.
     """
 
     _last: list[DriverRow]
-    """Last round read, as stored; empty before any."""
+    """Last round read, as stored; empty before the first read."""
     _end: list[DriverRow]
     """Last round read, as shown."""
     _kept: list[DriverRow]
@@ -41,7 +43,7 @@ class CurvePoints:
         self._forget()
 
     def look(self, session: Session, campaign_id: int) -> list[Row]:
-        """Rows of `campaign_views.curve`: all rows, or, if they are too many, the kept ones and the last."""
+        """Rows of `campaign_views.curve`: all rows or, if there are too many, the kept rows and the last."""
         if campaign_id != self._campaign_id:
             self._forget()
         self._campaign_id = campaign_id
@@ -64,7 +66,7 @@ class CurvePoints:
         self._changes = deque(maxlen=self._n_changes)
 
     def _told_since(self, session: Session, campaign_id: int) -> list[DriverRow]:
-        """Last known round, and those observed since."""
+        """Last round read, and the rounds observed since."""
         return run(session.connection(), _TOLD, (campaign_id, self._last[0][0] if self._last else 0))
 
     def _add(self, told: DriverRow) -> None:

@@ -1,4 +1,4 @@
-"""Rows for other tools' formats: duels as battles, and one candidate's scored examples."""
+"""Rows for formats of other tools: duels as battles, and one candidate's scored examples."""
 
 from collections.abc import Iterator
 
@@ -49,7 +49,7 @@ def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:
 def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
     """Yield all examples on which a candidate was compared, scored or not, in stored order.
 
-    `targets` are the dataset's, or else the human label.
+    `targets` are the dataset's; `label` is the human label.
     """
     rows = (
         select(
@@ -81,7 +81,7 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
         .outerjoin(Label, Label.example_id == Example.id)
         .outerjoin(Generation, Generation.id == Comparison.generation_a_id)
         .outerjoin(Prompt, Prompt.id == Generation.prompt_id)
-        # These two columns have an index of the scored pairs.
+        # The index of the scored pairs has these two columns.
         .where(Comparison.candidate_a_id == candidate_id, Comparison.candidate_b_id.is_(None))
         .order_by(Comparison.example_id)
     )
@@ -89,7 +89,10 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
 
 
 def tallied(session: Session, campaign_id: int) -> list[Row]:
-    """Sums over each candidate's observed comparisons, by position; candidates without one are omitted."""
+    """Sums over each candidate's observed comparisons, by position.
+
+    Candidates without comparisons are omitted.
+    """
     rows = session.execute(
         select(
             Candidate.id,

@@ -1,4 +1,4 @@
-"""Campaigns over time. Rows as in `storage.queries.campaign_views`."""
+"""Campaigns over time; rows are as in `storage.queries.campaign_views`."""
 
 from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
@@ -15,7 +15,7 @@ def campaigns(session: Session) -> list[Row]:
 
 
 def history(session: Session, campaign_id: int) -> list[Row]:
-    """Campaigns with the dataset and objective of a given one, which is included; oldest first."""
+    """Campaigns with the same dataset and objective as the given campaign, including it; oldest first."""
     same = select(Campaign.dataset_id, Campaign.objective).where(Campaign.id == campaign_id).subquery()
     found = _standings().join(
         same, and_(Campaign.dataset_id == same.c.dataset_id, Campaign.objective == same.c.objective)
@@ -27,7 +27,7 @@ def series(session: Session, name: str) -> list[Row]:
     """Campaigns of a schedule, oldest first.
 
     Raises:
-        SeriesNotFound: If no series has this name; the error lists the existing series.
+        SeriesNotFound: If no series has this name; the error lists the existing names.
     """
     found = session.execute(_standings().where(Campaign.series == name))
     rows = [dict(row) for row in found.mappings()]

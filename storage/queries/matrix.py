@@ -1,7 +1,7 @@
 """Scores of candidates example by example: a page of examples, filtered by the candidates' scores.
 
-Both queries read only the comparisons of the given candidates. A user waits for the answers:
-`statements.give_up_after` limits the time.
+Both queries read only the comparisons of the given candidates. Callers limit the time by
+`statements.give_up_after`, because a user waits for the answers.
 """
 
 import json
@@ -19,12 +19,12 @@ from winnow.storage.models import Candidate, Comparison, Example, Round
 from winnow.storage.text import storable
 
 Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
-"""Examples to select:
+"""Which examples to select:
 
-* disagreements: the lowest and the highest score of the candidates differ,
-* all wrong: all candidates with a score have one below 1/2,
-* all right: all candidates with a score have at least 1/2,
-* unscored: a candidate was compared on it and has no score.
+* disagreements: the lowest and the highest score of the candidates differ.
+* all wrong: every candidate with a score has one below 1/2.
+* all right: every candidate with a score has one of at least 1/2.
+* unscored: a candidate was compared on the example and has no score.
 """
 
 
@@ -34,7 +34,7 @@ READ_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A comparison in the matrix."""
+    """A candidate's comparison on an example."""
 
     comparison_id: int
     outcome: float | None
@@ -44,26 +44,26 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """An example with a cell for each candidate compared on it."""
+    """An example with a cell for each candidate that was compared on it."""
 
     example_id: int
     example: str
     """Key of the example."""
     targets: Sequence[str]
     cells: Mapping[str, Cell]
-    """Cells by name of the candidate."""
+    """Cells by candidate name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two candidates on the examples on which both have a score."""
+    """Two candidates, compared on the examples on which both have a score."""
 
     both: int
     """Number of examples on which both candidates have a score."""
     first_higher: int
     second_higher: int
     mean_difference: float | None
-    """Mean of the first score less the second; None without examples."""
+    """Mean of the first score minus the second; None without examples."""
 
 
 def matrix_rows(
@@ -82,13 +82,13 @@ def matrix_rows(
 
     Args:
         session: Reads the results.
-        campaign_id: A campaign of scores; duels have none.
-        candidates: Names; only their scores are considered.
+        campaign_id: A campaign of scores; duels have no scores.
+        candidates: Names; only the scores of these candidates are considered.
         pattern: Pattern of the candidates' scores.
         words: Words in the key or the fields of the example; A to Z match in either case.
         reason: Reason for a missing score of one of the candidates; None for no condition.
         fits: A further condition on the key and the fields of the example.
-        begin: Smallest id of an example.
+        begin: Smallest example id.
         most: Maximum number of rows.
     """
     scored = func.count(Comparison.outcome)
@@ -126,7 +126,10 @@ def matrix_rows(
 
 
 def example_id(session: Session, campaign_id: int, key: str) -> int | None:
-    """Id of the example with this key if the campaign has a comparison on it; else None."""
+    """Id of the example with this key if the campaign has a comparison on it.
+
+    Otherwise None.
+    """
     return session.scalar(
         select(Example.id)
         .join(Comparison, Comparison.example_id == Example.id)
@@ -137,7 +140,7 @@ def example_id(session: Session, campaign_id: int, key: str) -> int | None:
 
 
 def pair(session: Session, campaign_id: int, first: str, second: str) -> Pair:
-    """Count and average two candidates' score differences on the examples on which both have a score."""
+    """Numbers and mean of two candidates' score differences, on examples on which both have a score."""
     a, b = aliased(Comparison), aliased(Comparison)
     difference = a.outcome - b.outcome
     counts = (
@@ -170,7 +173,7 @@ def _id_of(campaign_id: int, name: str) -> ScalarSelect[int]:
 
 
 def _of(campaign_id: int, candidates: Sequence[str]) -> Iterable[ColumnElement[bool]]:
-    """Conditions for comparisons that score one of these candidates."""
+    """Conditions that a comparison scores one of these candidates."""
     ids = select(Candidate.id).where(Candidate.campaign_id == campaign_id, Candidate.name.in_(candidates))
     return Comparison.candidate_a_id.in_(ids), Comparison.candidate_b_id.is_(None)
 

@@ -19,11 +19,12 @@ from winnow.storage.queries.comparison_joins import (
 )
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
-"""High outcomes, low ones, ties of duels, and missing ones."""
+"""Kinds of outcomes: high, low, ties of duels, and missing."""
 
 
 LOOKED_THROUGH = 20_000
-"""Newest comparisons from which duels are chosen; no index has the duels of one candidate."""
+"""Number of newest comparisons from which duels are chosen.
+No index has the duels of one candidate."""
 
 
 def samples(
@@ -36,22 +37,24 @@ def samples(
     characters: int,
     are_duels: bool = False,
 ) -> list[Row]:
-    """Select comparisons of one kind, clearest first, then in planned order; little of long outputs is read.
+    """Select comparisons of one kind, clearest first, then in planned order.
+
+    Texts are cut off in the database, so little of long outputs is read.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
         kind: GOOD, BAD, EVEN or UNSCORED.
-        candidate: Only comparisons of this candidate, from its side; None for any, from the first side.
+        candidate: Only comparisons of this candidate, from its side; None for all, from the first side.
         most: Maximum number of rows.
         characters: Maximum number of characters of each text; `text_length` etc. are the full lengths.
         are_duels: Whether the campaign's comparisons have two sides. For duels, and without a candidate, only
-            the newest `LOOKED_THROUGH` are searched.
+            the newest `LOOKED_THROUGH` comparisons are searched.
     """
     worth = _worth(candidate)
     conditions, order = _chosen(kind, worth)
     in_order = (*order, Round.number, Comparison.position)
-    # Selected before joins, which would otherwise read the outputs of all possible comparisons.
+    # Selected before the joins, which would otherwise read the outputs of all comparisons of this kind.
     chosen = (
         select(Comparison.id)
         .join(Round, Round.id == Comparison.round_id)
@@ -88,7 +91,7 @@ def samples(
 def _among(
     campaign_id: int, kind: str, candidate: str | None, *, most: int, are_duels: bool
 ) -> list[ColumnElement[bool]]:
-    """Conditions that prevent reading millions of comparisons that cannot be selected."""
+    """Conditions that avoid reading millions of comparisons that cannot be selected."""
     if kind == UNSCORED and candidate is None:
         lacking = (
             select(Round.id)
@@ -113,7 +116,7 @@ def _among(
 
 
 def _worth(candidate: str | None) -> ColumnElement[object]:
-    """Rank of a comparison: 1 less its human loss, else its outcome from a candidate's side."""
+    """Rank of a comparison: 1 minus its human loss, or its outcome from a candidate's side."""
     reversed_ = [] if candidate is None else [(B.name == candidate, 1.0 - Comparison.outcome)]
     return case(
         (Comparison.human_loss.is_not(None), 1.0 - Comparison.human_loss),
@@ -131,7 +134,7 @@ def _chosen(
         return [Comparison.outcome == 0.5], []
     sign = 1 if kind == GOOD else -1
     is_duel = Comparison.candidate_b_id.is_not(None)
-    # A duel is won or lost; among scores, any can be the highest or lowest.
+    # A good duel was won and a bad one lost; a score of any value can be among the highest or lowest.
     decided = case((is_duel, sign * (worth - 0.5)), else_=1.0) > 0.0
     return [worth.is_not(None), decided], [-sign * worth]
 

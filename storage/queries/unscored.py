@@ -12,7 +12,8 @@ from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import EQUAL_OUTPUTS, CampaignRecord
 
 HIGHEST = case((CandidateStats.reason == EQUAL_OUTPUTS, 1.0), else_=CandidateStats.highest)
-"""Highest outcome in a row of stats; 1 for comparisons that needed no verdict, which can be as high."""
+"""Highest outcome in a row of stats.
+1 for comparisons that needed no verdict, because their outcome can be that high."""
 
 
 def of_round(session: Session, round_id: int) -> list[Row]:
@@ -36,9 +37,9 @@ def of_round(session: Session, round_id: int) -> list[Row]:
 
 
 def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, int | None]]:
-    """Candidates of the last judged comparisons for as long as all have this reason; newest first.
+    """Candidates of the last judged comparisons, newest first, for as long as all have this reason.
 
-    Comparisons without all outputs are skipped, and those that needed no verdict.
+    Comparisons that lack an output or needed no verdict are skipped.
     """
     newest_first = (
         select(Comparison.candidate_a_id, Comparison.candidate_b_id, Comparison.reason)
@@ -57,7 +58,10 @@ def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, i
 
 
 def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
-    """Number of comparisons without an outcome by reason; those under "" have one."""
+    """Number of a campaign's comparisons by reason.
+
+    The key "" counts those with an outcome.
+    """
     rows = session.execute(
         select(CandidateStats.reason, func.sum(CandidateStats.comparisons))
         .join(Candidate, Candidate.id == CandidateStats.candidate_id)
@@ -71,7 +75,7 @@ def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
 
 
 def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
-    """Number of comparisons with an output in which each candidate is first, by position."""
+    """Number of comparisons with an output in which each candidate is the first, by position."""
     rows = session.execute(
         select(func.count(Comparison.generation_a_id))
         .select_from(Candidate)
@@ -84,7 +88,7 @@ def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
 
 
 def shares(session: Session, campaign_id: int) -> list[Row]:
-    """Observed and unscored comparisons of each candidate, with the most frequent reason of the latter.
+    """Observed and unscored comparisons of each candidate, with the most frequent reason.
 
     One row per candidate, by position; `reason` is null if every comparison has an outcome.
     """

@@ -1,6 +1,6 @@
 """Views for other tools: the meaning of their rows and columns.
 
-They are part of the schema and equal in SQLite and PostgreSQL. A release can add columns and views; the
+The views are part of the schema and equal in SQLite and PostgreSQL. A release can add columns and views; the
 changelog announces renamed or removed ones. The first column of every view except `v_campaigns` is
 `campaign`. Unknown values are NULL, never zero.
 """
@@ -97,7 +97,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "candidate_b": "Name of the second candidate of a duel.",
         "example": "Key of the example; `winnow query NAME comparisons` shows whether it is held out.",
         "outcome": "Score in [-1, 1]; in a duel, preference for the first candidate, in [0, 1].",
-        "reason": "Reason reason for no outcome.",
+        "reason": "Reason for a missing outcome.",
         "detail": "The reason in a sentence.",
         "answer": "Answer that the judge read in the output.",
         "no_answer": "Whether the judge found no answer in the output, whatever its score.",
@@ -134,10 +134,10 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "win_rate": "Mean outcome; a tie is half a win.",
     },
     "v_coverage": {
-        "": "One candidate and one reason: how many of its comparisons ended so.",
+        "": "One candidate and one reason: how many of its comparisons have this reason.",
         "campaign": "Name of the campaign.",
         "candidate": "Name of the candidate.",
-        "reason": "Reason reason for no outcome; NULL for comparisons that have one.",
+        "reason": "Reason for a missing outcome; NULL for comparisons that have an outcome.",
         "comparisons": "Number of such comparisons.",
         "share": "Their share of the candidate's comparisons, in [0, 1].",
         "no_answer": "Number of the candidate's outputs among them without an answer.",
@@ -212,4 +212,4 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "generations": "Number of outputs.",
     },
 }
-"""By view: the meaning of a row, under the empty name, and of each column, in order."""
+"""By view: the meaning of a row, under the empty name, and the meaning of each column, in order."""

@@ -1,4 +1,7 @@
-"""Counts for warnings about a campaign, from its stats; of pairs and duels few rows are read."""
+"""Counts for warnings about a campaign, from its stats.
+
+Of pairs and duels, few rows are read.
+"""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -16,16 +19,17 @@ class Counts:
     """Sums over a campaign's candidates; a duel counts twice, once for each candidate."""
 
     scored: int
-    """Comparisons with an outcome."""
+    """Number of comparisons with an outcome."""
     candidates: int
-    """Candidates with such comparisons."""
+    """Number of candidates with such comparisons."""
     lowest: float | None
-    """Lowest outcome of a comparison, from its candidate's side, and the highest."""
+    """Lowest outcome of a comparison, from its candidate's side.
+    The next field is the highest."""
     highest: float | None
     texts: int
-    """Candidates' outputs shown to a judge."""
+    """Number of candidates' outputs that were shown to a judge."""
     no_answer: int
-    """Outputs without an answer."""
+    """Number of outputs without an answer."""
 
 
 def counts(session: Session, campaign_id: int) -> Counts:
@@ -53,10 +57,10 @@ def counts(session: Session, campaign_id: int) -> Counts:
 
 
 def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) -> tuple[int, int]:
-    """Numbers of judges' replies without a verdict: those cut off, and all.
+    """Number of judges' replies without a verdict that were cut off, and number of all such replies.
 
-    Both are 0 if no comparison is unscored for one of the reasons, which are those of missing verdicts: then
-    no replies are read.
+    `reasons` are the reasons of missing verdicts. If no comparison is unscored for one of them, both numbers
+    are 0 and no replies are read.
     """
     missed = (
         select(CandidateStats.candidate_id)
@@ -80,7 +84,7 @@ def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) ->
 def first_calls(session: Session, campaign_id: int, *, rounds: int) -> list[tuple[str, str | None]]:
     """Judge of each first call about an output, with the reason if no verdict was parsed.
 
-    Only the campaign's first rounds are inspected, as many as `rounds`.
+    Only the campaign's first `rounds` rounds are inspected.
     """
     found = (
         select(Judgment.judge, Judgment.reason)
@@ -110,11 +114,15 @@ class OneSide:
 
     is_first: bool
     duels: int
-    """Duels that show the side's effect: in as many, the same two candidates had swapped sides."""
+    """Number of duels that show the effect of the side.
+    In these, the same two candidates were compared as often on swapped sides."""
 
 
 def side_that_won(session: Session, campaign_id: int) -> OneSide | None:
-    """Find the side that won every scored duel, in stored order; None if both sides won some."""
+    """The side that won every scored duel, in stored order.
+
+    None if both sides won some duels.
+    """
     scored = (
         select(Comparison.id)
         .join(Round, Round.id == Comparison.round_id)
@@ -136,7 +144,10 @@ def side_that_won(session: Session, campaign_id: int) -> OneSide | None:
 
 
 def place_that_won(session: Session, campaign_id: int) -> OneSide | None:
-    """Find the place whose output won in all verdicts of judge models on duels; None if neither did."""
+    """The place whose output won in all verdicts of judge models on duels.
+
+    None if neither did.
+    """
     verdicts = (
         select(Judgment.id)
         .join(Comparison, Comparison.id == Judgment.comparison_id)

@@ -1,1 +1,1 @@
-"""Reading and writing of rows, one kind per file."""
+"""Reading and writing of rows; each kind of row has its own file."""

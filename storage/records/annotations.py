@@ -22,7 +22,7 @@ from winnow.storage.records.row_counts import add_to_count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenTask:
-    """An annotation task of a campaign with the state of its round."""
+    """An annotation task of a campaign, and whether its round is recorded."""
 
     task: AnnotationTaskRecord
     is_used: bool
@@ -30,7 +30,7 @@ class GivenTask:
 
 
 def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask]) -> None:
-    """Store tasks; a stored task with the same key is kept."""
+    """Store tasks; if a task with the same key is stored, keep the stored one."""
     stored = keys_among(session, [each.key for each in tasks])
     new = [
         AnnotationTask(
@@ -49,7 +49,7 @@ def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask
 
 
 def keys_among(session: Session, keys: Sequence[str]) -> set[str]:
-    """Those of the given keys under which a task is stored."""
+    """The keys, among the given ones, under which a task is stored."""
     rows = rows_with(session.connection(), "key", "annotation_tasks", "key", list(dict.fromkeys(keys)))
     return {key for (key,) in rows}
 
@@ -66,7 +66,7 @@ def answers(session: Session, keys: Sequence[str]) -> dict[str, AnnotationRecord
 
 
 def lacking(session: Session, campaign_id: int) -> int:
-    """Number of unanswered tasks of a campaign's unfinished rounds."""
+    """Number of unanswered tasks in a campaign's unfinished rounds."""
     return session.scalars(select(func.count()).select_from(_open(campaign_id).subquery())).one()
 
 
@@ -97,7 +97,10 @@ def tasks(session: Session, campaign_id: int) -> list[GivenTask]:
 
 
 def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
-    """A task of a campaign by its key, or by a unique prefix of it; None otherwise."""
+    """A task of a campaign by its key, or by a unique prefix of the key.
+
+    None if no single task matches.
+    """
     found = session.execute(
         select(AnnotationTask, Annotation, exists().where(Decision.round_id == AnnotationTask.round_id))
         .join(Round, Round.id == AnnotationTask.round_id)
@@ -116,14 +119,16 @@ def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
 def next_open(
     session: Session, campaign_id: int, *, annotator: str, passed: Sequence[str], held_since: dt.datetime
 ) -> AnnotationTaskRecord | None:
-    """The first unanswered task that no other annotator was shown recently; None if no task is left.
+    """First unanswered task that no other annotator was shown recently.
+
+    None if no task is left.
 
     Args:
-        session: Session that reads; one that writes if the caller then holds the task.
+        session: Session that reads; it must write if the caller then holds the task.
         campaign_id: The campaign.
-        annotator: Name of the annotator; tasks that they hold themselves are included.
-        passed: Keys of tasks that they have postponed.
-        held_since: Time since which tasks shown to others are reserved for them.
+        annotator: Name of the annotator; tasks that this annotator holds are included.
+        passed: Keys of tasks that the annotator has postponed.
+        held_since: Time since which tasks shown to other annotators are reserved for them.
     """
     free = or_(
         AnnotationTask.held_by.is_(None),
@@ -131,13 +136,13 @@ def next_open(
         AnnotationTask.held_at < held_since,
     )
     query = _open(campaign_id).where(free).order_by(Round.number, *_IN_ORDER)
-    # At least one of this many is not passed, if any is; there can be tens of thousands.
+    # Of this many tasks at least one is not postponed, so not all of the tens of thousands are read.
     rows = session.scalars(query.limit(len(passed) + 1))
     return next((_task(row, None) for row in rows if row.key not in passed), None)
 
 
 def hold(session: Session, task_id: int, annotator: str, now: dt.datetime) -> None:
-    """Record the annotator who is shown a task."""
+    """Record to which annotator a task is shown."""
     session.execute(
         update(AnnotationTask).where(AnnotationTask.id == task_id).values(held_by=annotator, held_at=now)
     )
@@ -155,12 +160,15 @@ def release(session: Session, campaign_id: int, annotator: str) -> None:
 
 
 def lock(session: Session, task_id: int) -> None:
-    """Prevent other answers to a task until the transaction ends; SQLite prevents them anyway."""
+    """Prevent other answers to a task until the transaction ends.
+
+    In SQLite no lock is needed.
+    """
     session.get(AnnotationTask, task_id, with_for_update=True)
 
 
 def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = False) -> ShownTask:
-    """A task as annotators see it: the example, and the outputs in their order."""
+    """A task as annotators see it: the example, and the outputs in their presentation order."""
     second = aliased(Generation)
     key, fields, targets, text_a, text_b = session.execute(
         select(Example.key, Example.fields, Example.targets, Generation.text, second.text)
@@ -182,7 +190,7 @@ def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = 
 
 
 def set_annotation(session: Session, task_id: int, annotation: AnnotationRecord) -> None:
-    """Store the answer to a task, replacing an earlier one."""
+    """Store the answer to a task; it replaces an earlier answer."""
     row = session.get(Annotation, task_id)
     if is_new := row is None:
         row = Annotation(task_id=task_id)
@@ -197,7 +205,7 @@ def set_annotation(session: Session, task_id: int, annotation: AnnotationRecord)
 
 
 _IN_ORDER = (AnnotationTask.example_id, ByCodePoints(AnnotationTask.key))
-"""Order of tasks: grouped by example, and by digest within it."""
+"""Order of tasks: grouped by example, and by key within an example."""
 
 
 def _open(campaign_id: int) -> Select[tuple[AnnotationTask]]:

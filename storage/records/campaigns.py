@@ -35,14 +35,14 @@ UNREADABLE = (
     TypeError,
     ValueError,
 )
-"""Errors of code that reads stored values in an unexpected format."""
+"""Errors raised by code that reads stored values in an unexpected format."""
 
 
 def campaigns(session: Session) -> list[CampaignRecord]:
     """All campaigns, oldest first.
 
     Raises:
-        CampaignUnreadable: If a campaign cannot be read; for lists, see `readable_campaigns`.
+        CampaignUnreadable: If a campaign cannot be read. For lists, use `readable_campaigns`.
     """
     found, wrong = readable_campaigns(session)
     if wrong:
@@ -51,9 +51,9 @@ def campaigns(session: Session) -> list[CampaignRecord]:
 
 
 def readable_campaigns(session: Session) -> tuple[list[CampaignRecord], list[CampaignUnreadable]]:
-    """The campaigns that can be read, oldest first, and an error for each of the others.
+    """Campaigns that can be read, oldest first, and an error for each campaign that cannot.
 
-    For lists only; answers must be computed from `campaigns`, which raises an error.
+    For lists only; compute answers from `campaigns`, which raises the error.
     """
     try:
         return [_found(session, row) for row in session.scalars(select(Campaign).order_by(Campaign.id))], []
@@ -74,16 +74,16 @@ def readable_campaigns(session: Session) -> tuple[list[CampaignRecord], list[Cam
 
 
 def find_campaign(session: Session, name: str) -> CampaignRecord | None:
-    """Find the campaign of a name; None if it does not exist."""
+    """The campaign of this name; None if it does not exist."""
     row = session.scalar(select(Campaign).where(Campaign.name == name))
     return None if row is None else _found(session, row)
 
 
 def get_campaign(session: Session, name: str) -> CampaignRecord:
-    """Find the campaign of a name.
+    """The campaign of this name.
 
     Raises:
-        CampaignNotFound: If no campaign has this name; the error lists the existing ones.
+        CampaignNotFound: If no campaign has this name; the error lists the existing names.
     """
     return _required(session, name, find_campaign(session, name))
 
@@ -92,7 +92,7 @@ def read_again(session: Session, campaign: CampaignRecord) -> CampaignRecord:
     """Reload a campaign's stored row.
 
     Raises:
-        CampaignNotFound: If the campaign was deleted since; the error lists the existing ones.
+        CampaignNotFound: If the campaign was deleted since; the error lists the existing names.
     """
     row = session.get(Campaign, campaign.id)
     return _required(session, campaign.name, None if row is None else _campaign(row))
@@ -140,7 +140,10 @@ def add_campaign(
 def grow_campaign(
     session: Session, campaign_id: int, *, spec: Mapping[str, object], candidates: Sequence[NewCandidate]
 ) -> CampaignRecord:
-    """Add candidates from the next round on: the only possible change of a definition."""
+    """Add candidates from the next round on.
+
+    This is the only possible change of a campaign's definition.
+    """
     row = session.get_one(Campaign, campaign_id)
     row.spec = dict(spec)
     _add_candidates(
@@ -218,26 +221,24 @@ def _add_candidates(
 
 
 NOT_IN_NAMES = re.compile(r"[^\w./@:+=,%~ -]")
-"""Matches a character that no name of a campaign, a model or a prompt contains.
-
-Names are shown unescaped in terminals, and in commands to be copied.
-"""
+"""Matches a character that no name of a campaign, a model or a prompt can contain.
+Names are shown unescaped in terminals, and in commands that users copy."""
 
 
 def _require_own(row: Campaign) -> None:
     """Refuse a campaign that Winnow cannot have stored, because the database may come from a third party.
 
     Raises:
-        CampaignUnreadable: If a value is invalid; names it.
+        CampaignUnreadable: If a value is invalid; the message names it.
     """
     if not all(isinstance(each, dict) for each in (row.spec, row.execution, row.versions)):
-        raise CampaignUnreadable(row.id, "has a definition that is no object")
+        raise CampaignUnreadable(row.id, "has a definition that is not an object")
     if row.objective not in OBJECTIVES:
         raise CampaignUnreadable(row.id, f"has an unknown objective, {row.objective!a}")
     parts = (*row.spec.get("models", ()), *row.spec.get("prompts", ()))
     for name in (row.name, row.series or "", *(str(each["name"]) for each in parts)):
         if NOT_IN_NAMES.search(name):
-            raise CampaignUnreadable(row.id, f"has a name that no file can give, {name!a}")
+            raise CampaignUnreadable(row.id, f"has a name that is not allowed in a file, {name!a}")
 
 
 def _found(session: Session, row: Campaign) -> CampaignRecord:
@@ -277,7 +278,7 @@ def add_loads(session: Session, campaign_id: int, loads: Sequence[NewModelLoad])
 
 
 def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row]:
-    """Loads of a campaign except the first `skip`, in stored order."""
+    """Loads of a campaign in stored order, without the first `skip`."""
     rows = session.execute(
         select(ModelLoad.model, ModelLoad.devices, ModelLoad.kind, ModelLoad.seconds, ModelLoad.ended_at)
         .where(ModelLoad.campaign_id == campaign_id)

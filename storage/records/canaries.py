@@ -54,7 +54,10 @@ def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.da
 def repeat_canary(
     session: Session, canary_id: int, texts: Sequence[str | None], *, input_tokens: int, output_tokens: int
 ) -> None:
-    """Add the outputs of the second time to a canary; for a first canary, also count differences."""
+    """Add the outputs of the second sending to a canary.
+
+    For a first canary, also count differences.
+    """
     row = session.get_one(Canary, canary_id)
     row.repeated = list(texts)
     if row.verdict == "first":
@@ -72,7 +75,7 @@ def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
 def spent(session: Session, campaign_id: int) -> dict[str, int]:
     """Numbers of canary `prompts` that a campaign has sent, of `different` ones, and of their `tokens`.
 
-    If models were sent different numbers, `different` is the largest.
+    If models were sent different numbers of prompts, `different` is the largest number.
     """
     asked = canaries(session, campaign_id)
     return {
@@ -103,7 +106,7 @@ def epochs(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
 
 
 def changes(session: Session, models: Sequence[str], *, since: int) -> list[CanaryRecord]:
-    """Canaries of models with changed outputs, from the id `since` on."""
+    """Canaries of these models that found changed outputs, from the id `since` on."""
     rows = session.scalars(
         select(Canary)
         .where(Canary.model.in_(models), Canary.verdict == "changed", Canary.id >= since)
@@ -118,9 +121,9 @@ def canary_record(row: Canary) -> CanaryRecord:
 
 
 def used_texts(session: Session, campaign_id: int) -> Subquery:
-    """Select the `id` of each output that a campaign used, once.
+    """Query for the `id` of each output that a campaign used, each once.
 
-    Comparisons and judgments determine them, except for certify: there, all outputs count that the campaign
+    Used outputs are those of comparisons and judgments. For certify, they are all outputs that the campaign
     paid for or pinned.
     """
     objective = session.scalars(select(Campaign.objective).where(Campaign.id == campaign_id)).one()
@@ -144,7 +147,7 @@ def canaries_behind(session: Session, campaign_id: int) -> list[CanaryRecord]:
 def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
     """Number of outputs used by a campaign that a model generated before it changed.
 
-    Outputs without a canary count as well if a model of this name generated them before.
+    Outputs without a canary count too if a model of this name generated them before the change.
     """
     used = used_texts(session, campaign_id)
     query = (
@@ -168,9 +171,9 @@ def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRe
 def names_served(session: Session, campaign_id: int, model: str) -> dict[str, int]:
     """Number of used outputs of a served model by served name, if a server reported several names.
 
-    Two servers can have different names for it: users declare that they serve the same model. Most models
-    have one name in the whole database, which an index shows; the result is then empty without counting.
-    `model` is a `Canary.model`: campaigns can use several names for it.
+    Two servers can have different names for the same model: users declare that they serve the same one. Most
+    models have one name in the whole database, which an index shows; the result is then empty without
+    counting. `model` is a `Canary.model`: campaigns can use several names for it.
     """
     called = list(session.scalars(select(Canary.name).where(Canary.model == model).distinct()))
     if len({end for name in called for end in _ends(session, name)}) < 2:
@@ -197,9 +200,9 @@ def names_served(session: Session, campaign_id: int, model: str) -> dict[str, in
 
 
 def _ends(session: Session, name: str) -> set[str]:
-    """First and last served name, alphabetically, of models that campaigns give this name."""
+    """First and last served name, alphabetically, of models with this name in campaigns."""
     told = Generation.model == name, Generation.served_as.is_not(None)
-    # SQLite seeks each in the index separately; for both together it reads the whole index.
+    # In separate queries, SQLite finds each end in the index; in one query it reads the whole index.
     ends = [select(end(Generation.served_as)).where(*told).scalar_subquery() for end in (func.min, func.max)]
     return {end for end in session.execute(select(*ends)).one() if end is not None}
 
@@ -233,7 +236,7 @@ def _compared(campaign_id: int) -> Select[tuple[int]]:
 
 
 def _behind(row: type[Output] | type[Judgment], campaign_id: int) -> Select[tuple[int]]:
-    """Outputs that dependent rows of a campaign's comparisons refer to."""
+    """Outputs that judgments, or further outputs, of a campaign's comparisons refer to."""
     return (
         select(Generation.id)
         .join(row, row.generation_id == Generation.id)

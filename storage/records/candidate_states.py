@@ -1,14 +1,14 @@
 """Per-candidate values of decisions and counts of comparisons, stored with each observed round.
 
-A decision has up to a dozen values for every candidate, and a round changes a few of them. Complete values
-after each round were nine tenths of a database with ten thousand candidates, so a round stores only the rows
+A decision has up to a dozen values for every candidate, and a round changes a few of them. Storing all values
+after each round took nine tenths of a database with ten thousand candidates, so a round stores only the rows
 that differ from the previous ones. Rounds are observed in the order of their ids, so a decision's values for
 a candidate are the candidate's last row up to that decision's round. An index finds it, for any number of
 rounds.
 
 A leaderboard of ten million comparisons cannot count them for every query. So the database adds each round's
 rows to its candidates' stats, and stores the round's own counts with its decision, in the same transaction.
-All of them become visible together, and `storage.admin.check.problems` recounts them.
+All of them become visible together, and `storage.admin.check.problems` counts them again.
 """
 
 import datetime as dt
@@ -31,7 +31,7 @@ Column = Sequence[object]
 
 
 class Part(NamedTuple):
-    """A table of decisions' values for candidates."""
+    """A table of decisions' values for candidates, with its columns."""
 
     model: type[Base]
     columns: tuple[str, ...]
@@ -67,7 +67,7 @@ _KNOWN_AFTER = """
 _LAST_ROW = {
     "sqlite": """{table} x ON x.candidate_id = k.id AND x.round_id = (
         SELECT max(round_id) FROM {table} WHERE candidate_id = k.id AND round_id <= ?)""",
-    # The planner turns the other form into a join that reads the whole table.
+    # PostgreSQL would turn SQLite's form into a join that reads the whole table.
     "postgresql": """LATERAL (SELECT * FROM {table} WHERE candidate_id = k.id AND round_id <= ?
         ORDER BY round_id DESC LIMIT 1) x ON TRUE""",
 }
@@ -75,10 +75,10 @@ _LAST_ROW = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """Values for candidates in a campaign's decisions up to a round, by candidate position."""
+    """Values of a campaign's decisions up to a round, by candidate position."""
 
     round_id: int | None
-    """None before the first observed round."""
+    """Last round included; None before the first observed round."""
     candidate_ids: Sequence[int]
     columns: Mapping[Part, Sequence[Column]]
 
@@ -86,7 +86,7 @@ class Known:
 def known_after(
     connection: Connection, campaign_id: int, round_id: int | None, parts: Iterable[Part] = PARTS
 ) -> Known:
-    """Values after a round of a campaign was observed; all None if the round is None."""
+    """Values after a round of a campaign was observed; all None if `round_id` is None."""
     ids = [id_ for (id_,) in run(connection, _CANDIDATES, (campaign_id,))]
     columns = {part: _columns_of(connection, part, campaign_id, round_id or 0) for part in parts}
     return Known(round_id, ids, columns)
@@ -101,8 +101,8 @@ def add_changes(
         connection: In the transaction that stores the round.
         round_id: The observed round.
         decision: The decision after this round.
-        before: The values returned for the previous round. They are read if this is None, is not of that
-            round, or has fewer candidates than the decision.
+        before: The values returned for the previous round. The values are read from the database if this is
+            None, belongs to another round, or has fewer candidates than the decision.
 
     Returns:
         The current values, and the stored rows, by table and in key order.
@@ -116,16 +116,15 @@ def add_changes(
     if before is None or before.round_id != last or len(before.candidate_ids) < n_candidates:
         before = known_after(connection, campaign_id, last)
     if last is not None and last >= round_id:
-        raise ConflictingRecord(f"round {last} of the decisions was told before round {round_id}")
+        raise ConflictingRecord(f"round {round_id} was observed after round {last}, out of order")
     if len(before.candidate_ids) < n_candidates:
         raise ConflictingRecord(
-            f"a decision speaks of {n_candidates} candidates, and its campaign has "
-            f"{len(before.candidate_ids)}"
+            f"a decision has {n_candidates} candidates, but its campaign has {len(before.candidate_ids)}"
         )
     known = dict(before.columns)
     stored: dict[str, list[DriverRow]] = {part.model.__tablename__: [] for part in PARTS}
-    for part, said in _said_by(decision).items():
-        changed = _changed(said, known[part])
+    for part, said in _columns_by_part(decision).items():
+        changed = _changed_positions(said, known[part])
         if changed:
             rows = [(before.candidate_ids[at], round_id, *(values[at] for values in said)) for at in changed]
             stored[part.model.__tablename__] = sorted(rows, key=itemgetter(0))
@@ -144,7 +143,7 @@ def said_of_candidates(
     Args:
         connection: Reads.
         campaign_id: The campaign of the decision.
-        decision: Any of the campaign's.
+        decision: Any decision of the campaign.
         against: Position of the candidate that the others are compared with; None without differences.
 
     Returns:
@@ -172,7 +171,7 @@ def said_of_candidates(
     return said, n_joined
 
 
-def _said_by(decision: NewDecision) -> dict[Part, Sequence[Column]]:
+def _columns_by_part(decision: NewDecision) -> dict[Part, Sequence[Column]]:
     """Columns of each part that a decision contains."""
     said: dict[Part, Sequence[Column]] = {
         STANDINGS: (decision.estimates, decision.lower, decision.upper, decision.status)
@@ -186,7 +185,7 @@ def _said_by(decision: NewDecision) -> dict[Part, Sequence[Column]]:
     return said
 
 
-def _changed(said: Sequence[Column], known: Sequence[Column]) -> list[int]:
+def _changed_positions(said: Sequence[Column], known: Sequence[Column]) -> list[int]:
     """Positions of the candidates with new values; `known` can have more candidates."""
     found: set[int] = set()
     for new, old in zip(said, known, strict=True):
@@ -213,8 +212,9 @@ SIDES = """
     FROM outputs o JOIN comparisons x ON x.id = o.comparison_id
     WHERE x.generation_a_id IS NULL OR x.generation_a_id <> o.generation_id
 """
-"""Comparisons from the side of each candidate: one row for a score, two for a duel. A comparison of several
-outputs has one more row for each output after the first, in which only the output counts."""
+"""Comparisons from the side of each candidate: one row for a score, two for a duel.
+A comparison of several outputs has one more row for each output after the first, which counts only as an
+output."""
 
 _INPUT, _OUTPUT = (f"CAST(g.{name}_tokens AS DOUBLE PRECISION)" for name in ("input", "output"))
 
@@ -226,10 +226,10 @@ PRODUCTS = {
     "input_by_seconds": f"{_INPUT} * g.seconds",
     "output_by_seconds": f"{_OUTPUT} * g.seconds",
 }
-"""Products of a generation `g` that give the variance of any weighted sum of its tokens and seconds."""
+"""Products of a generation `g` that determine the variance of any weighted sum of its tokens and seconds."""
 
 SUMMED = {**PRODUCTS, "latency": "g.latency", "latency_squares": "g.latency * g.latency"}
-"""These products, and terms for the mean and variance of latencies, if engines reported them."""
+"""These products, and terms for the mean and variance of latencies, which engines may not report."""
 
 COUNTED = f"""
     SELECT s.candidate_id, coalesce(s.reason, ''), sum(s.counted), coalesce(sum(s.outcome), 0),
@@ -241,7 +241,7 @@ COUNTED = f"""
     WHERE {{where}}
     GROUP BY s.candidate_id, coalesce(s.reason, '')
 """
-"""Sums over the sides `s` that satisfy a condition, by candidate and reason, with the columns of `STATS`."""
+"""Sums over the sides `s` that satisfy a condition, by candidate and reason, in the columns of `STATS`."""
 
 STATS = (
     "candidate_id", "reason", "comparisons", "outcome_sum", "lowest", "highest", "texts", "no_answer",
@@ -270,7 +270,7 @@ _ADD_ROUND = f"""
 
 
 def add_to_stats(connection: Connection, round_id: int) -> None:
-    """Add a round's comparisons, just stored, to the stats of its candidates."""
+    """Add a round's comparisons, which were just stored, to the stats of its candidates."""
     run(connection, _ADD_ROUND, (round_id,))
 
 
@@ -285,7 +285,7 @@ def decide(
     """Store the decision after a round, with the sums over the round.
 
     Returns:
-        The current values of each candidate; `before` is the same after the previous round, see
+        The current values of each candidate; `before` has those after the previous round, see
         `add_changes`.
     """
     known, written = add_changes(connection, round_id, decision, before)
@@ -322,7 +322,10 @@ def decide(
 def _written(
     connection: Connection, round_id: int, comparisons: Sequence[NewComparison]
 ) -> dict[str, list[tuple[object, ...]]]:
-    """Rows of a round's comparisons as just written, and an empty list per dependent table without rows."""
+    """Rows of a round's comparisons as just written, by table.
+
+    A dependent table without rows has an empty list.
+    """
     ids = run(connection, "SELECT id FROM comparisons WHERE round_id = ? ORDER BY position", (round_id,))
     in_order = sorted(comparisons, key=attrgetter("position"))
     rows = [(id_, round_id, *_fields(each)) for (id_,), each in zip(ids, in_order, strict=True)]

@@ -25,7 +25,7 @@ def ensure_dataset(
     examples: Sequence[ExampleContent],
     now: dt.datetime,
 ) -> int:
-    """Return the id of the dataset with this content; store a new dataset."""
+    """Id of the dataset with this content; stores the dataset if it is new."""
     found = session.scalar(select(Dataset.id).where(Dataset.fingerprint == fingerprint))
     if found is not None:
         return found
@@ -42,7 +42,7 @@ def ensure_dataset(
 
 
 def _digest(shown: JsonView) -> str:
-    """Compute `Example.input_digest`."""
+    """`Example.input_digest` of the fields of an example."""
     value = json.dumps(shown.get("input"), sort_keys=True)
     return sha256(value.encode()).hexdigest()[:32]
 
@@ -66,7 +66,7 @@ def examples(session: Session, dataset_id: int) -> list[NewExample]:
 
 
 def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
-    """Yield the examples of a dataset, in bounded memory."""
+    """Yield the examples of a dataset by position, in bounded memory."""
     connection, position = session.connection(), 0
     while rows := run(connection, _PORTION, (dataset_id, position, position + ROWS_AT_ONCE)):
         keys, fields, targets = zip(*rows, strict=True)
@@ -76,7 +76,7 @@ def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
 
 
 def fields_by_id(session: Session, dataset_id: int) -> dict[int, JsonView]:
-    """Fields of examples for prompts, by example id, in the order of positions."""
+    """Fields that prompts can use, by example id, in the order of positions."""
     statement = "SELECT id, CAST(fields AS TEXT) FROM examples WHERE dataset_id = ? ORDER BY position"
     rows = run(session.connection(), statement, (dataset_id,))
     if not rows:
@@ -94,8 +94,8 @@ _PORTION = """
 def _values(documents: Sequence[str]) -> Sequence[Any]:
     """Parse JSON documents together.
 
-    Unlike separate parsing, as in PostgreSQL's driver, the objects then share the strings of their keys, and
-    the parser is called once.
+    The objects then share the strings of their keys, and the parser is called once. PostgreSQL's driver would
+    parse them separately.
     """
     values: list[Any] = json.loads(f"[{','.join(documents)}]")
     return values
@@ -109,9 +109,11 @@ class FileState(NamedTuple):
     size: int
     """Size in bytes."""
     modified_ns: int
-    """Time of the last change of its content, in nanoseconds since 1970; programs can set it."""
+    """Time of the last change of its content, in nanoseconds since 1970.
+    Programs can set it."""
     changed_ns: int
-    """Time of the last change of its content or its entry; programs cannot set it."""
+    """Time of the last change of its content or its directory entry.
+    Programs cannot set it."""
     inode: int
 
 
@@ -131,7 +133,7 @@ def stored_digests(session: Session) -> dict[FileState, str]:
 
 
 def store_digests(session: Session, digests: Mapping[FileState, str]) -> None:
-    """Store the current digests of files, replacing earlier ones."""
+    """Store the current digests of files; they replace earlier ones."""
     rows = (
         {
             "place": sha256(state.path.encode("utf-8", "surrogateescape")).hexdigest(),

@@ -1,4 +1,4 @@
-"""Model outputs by key, their prompts, and the rounds that pin them.
+"""Model outputs by key, their prompts, and the pins of rounds on them.
 
 Also embeddings, stored once for all campaigns with the same embedder.
 """
@@ -36,9 +36,9 @@ def digest_of(text: str) -> str:
 
 
 def ensure_prompts(connection: Connection, digests: Iterable[str], texts: Iterable[str]) -> dict[str, int]:
-    """Ids of prompts by digest; new ones are stored.
+    """Ids of prompts by digest; stores new prompts.
 
-    The connection has the write lock, so no other process stores one of them in between.
+    The connection has the write lock, so no other process can store one of them meanwhile.
     """
     wanted = dict(zip(digests, texts, strict=True))
     found, new = ids_with(connection, "prompts", "digest", wanted)
@@ -73,14 +73,14 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
 
 
 def _read(value: Any) -> Any:  # noqa: ANN401 -- a JSON value
-    """Parse JSON, which PostgreSQL's driver does itself and SQLite's does not."""
+    """Parse JSON if the driver has not: PostgreSQL's driver parses it, SQLite's does not."""
     return json.loads(value) if isinstance(value, str) else value
 
 
 def own_or_since(
     session: Session, keys: Sequence[str], *, campaign_id: int, since: dt.datetime | None
 ) -> set[str]:
-    """Stored keys that a campaign paid for itself, or that were stored since a time."""
+    """Stored keys, among `keys`, that a campaign paid for, or that were stored since a time."""
     counts = Round.campaign_id == campaign_id
     if since is not None:
         counts = or_(counts, Generation.created_at >= since)
@@ -93,7 +93,7 @@ def own_or_since(
 
 
 def rounds_since(session: Session, keys: Sequence[str], *, campaign_id: int, number: int) -> dict[str, int]:
-    """Round numbers of those stored keys that a campaign paid for in round `number` or later."""
+    """Round number by key, for those keys that a campaign paid for in round `number` or later."""
     query = (
         select(Generation.key, Round.number)
         .join(Round, Round.id == Generation.round_id)
@@ -107,7 +107,7 @@ def rounds_since(session: Session, keys: Sequence[str], *, campaign_id: int, num
 
 
 def has_texts(session: Session, campaign_id: int, model: str) -> bool:
-    """Whether a campaign paid for an output of a model, by its name."""
+    """Whether a campaign paid for an output of the model of this name."""
     query = (
         select(Generation.id)
         .join(Round, Round.id == Generation.round_id)
@@ -120,7 +120,7 @@ def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
     """Charge a round for those of its outputs that later rounds have paid for.
 
     If rounds in flight use the same output, the one with the faster engine stores it. The output counts for
-    the first of them that is observed, so that the spending up to then is the same in every process.
+    the first of these rounds that is observed, so that the spending up to then is the same in every process.
     """
     own = select(Round.campaign_id, Round.number).where(Round.id == round_id).subquery()
     later = select(Round.id).where(Round.campaign_id == own.c.campaign_id, Round.number > own.c.number)
@@ -165,7 +165,7 @@ def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str
 
 
 def require_texts(session: Session, keys: Mapping[int, str]) -> None:
-    """Raise if other outputs than those that were read, or none, are stored under some ids.
+    """Raise unless the outputs that were read are still stored under their ids.
 
     `session` writes rows that refer to these ids; `keys` has the key that each id had when it was read.
 
@@ -180,10 +180,10 @@ def require_texts(session: Session, keys: Mapping[int, str]) -> None:
 def add_generations(
     session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
 ) -> dict[str, StoredText]:
-    """Store outputs; return the stored ones by key.
+    """Store outputs; return the stored outputs by key.
 
-    An output that another campaign stored meanwhile is kept: its key determines it. As with `take_texts`,
-    none of them is deleted while the round exists.
+    An output that another campaign stored meanwhile is kept, because its key determines it. As with
+    `take_texts`, no returned output is deleted while the round exists.
     """
     connection = session.connection()
     given = {generation.key: generation for generation in generations}
@@ -234,7 +234,10 @@ def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) ->
 
 
 def unpin_recorded(connection: Connection, round_id: int) -> None:
-    """Remove a round's pins of outputs that its comparisons, just stored with their parts, refer to."""
+    """Remove a round's pins of outputs that its comparisons now refer to.
+
+    The comparisons were just stored with their judgments and outputs.
+    """
     run(connection, _UNPIN, (round_id,) * 5)
 
 
@@ -260,7 +263,7 @@ _UNPIN = """
 
 
 def vectors(session: Session, embedder: str, digests: Sequence[str]) -> dict[str, bytes]:
-    """Stored embedding vectors of the given texts, by digest of the text."""
+    """Stored embedding vectors, by digest of the text."""
     found: dict[str, bytes] = {}
     for some in in_portions(digests, PARAMETERS_AT_ONCE):
         rows = session.execute(
@@ -273,7 +276,7 @@ def vectors(session: Session, embedder: str, digests: Sequence[str]) -> dict[str
 
 
 def add_vectors(session: Session, embedder: str, new: Mapping[str, bytes]) -> None:
-    """Store vectors by digest; one that another process stored meanwhile is kept."""
+    """Store vectors by digest; keep a vector that another process stored meanwhile."""
     known = vectors(session, embedder, list(new))
     rows = ((embedder, digest, vector) for digest, vector in new.items() if digest not in known)
     insert_rows(session.connection(), table_of(Embedding), ("embedder", "digest", "vector"), rows)

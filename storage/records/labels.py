@@ -15,7 +15,7 @@ from winnow.storage.records.record_types import LeaseRecord
 from winnow.storage.records.row_counts import add_to_count
 
 PEOPLE = "human"
-"""The type of judge with which annotators rate outputs."""
+"""Type of the judge with which annotators rate outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def labels(session: Session, dataset_id: int) -> dict[int, LabelRecord]:
 
 
 def labelled(session: Session, fingerprint: str) -> frozenset[int]:
-    """Positions of the labelled examples of the dataset with this content."""
+    """Positions of the labelled examples of the dataset with this fingerprint."""
     found = (
         select(Example.position)
         .join(Label, Label.example_id == Example.id)
@@ -54,7 +54,7 @@ def labelled(session: Session, fingerprint: str) -> frozenset[int]:
 
 
 def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...] | None]:
-    """Correct answers for some examples: the dataset's targets, else the label, else None.
+    """Correct answers for some examples: the dataset's targets, otherwise the label, otherwise None.
 
     An empty tuple means that no human can answer the example.
     """
@@ -70,7 +70,7 @@ def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict
 
 
 def _reads_labels() -> ColumnElement[bool]:
-    """Whether a campaign's losses are measured with labels."""
+    """Condition that a campaign's losses are measured with labels."""
     return Campaign.objective.in_([each for each in OBJECTIVES if traits_of(each).measures_risk])
 
 
@@ -83,7 +83,7 @@ def used_positions(session: Session, dataset_id: int) -> set[int]:
     by_label = [
         id_ for id_, spec in session.execute(certifying) if spec.get("judge", {}).get("type") != PEOPLE
     ]
-    # By candidate, which an index of the scored pairs answers without reading rows.
+    # Selected by candidate, because an index of the scored pairs then suffices, without reading rows.
     used = (
         select(Comparison.example_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
@@ -97,7 +97,7 @@ def used_positions(session: Session, dataset_id: int) -> set[int]:
 
 
 def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[int]:
-    """Number of each candidate's comparisons without a loss that the selector reads, by position."""
+    """Number of each candidate's comparisons that lack a loss that the selector reads, by position."""
     lacks = _lacks_a_loss(reads_auto=reads_auto)
     rows = session.execute(
         select(func.count(Comparison.id))
@@ -113,7 +113,7 @@ def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[
 def causes_of_lacking(
     session: Session, campaign_id: int, *, reads_auto: bool
 ) -> list[tuple[int, str | None, str | None, int]]:
-    """Candidate position, reason, detail and number of the comparisons without such a loss."""
+    """Candidate position, reason, detail and number of the comparisons that lack such a loss."""
     cause = (Candidate.position, Comparison.reason, Comparison.detail)
     rows = session.execute(
         select(*cause, func.count())
@@ -132,7 +132,10 @@ def _lacks_a_loss(*, reads_auto: bool) -> ColumnElement[bool]:
 
 
 def mean_losses(session: Session, campaign_id: int) -> list[float | None]:
-    """Plain mean of each candidate's known human losses, by candidate position; None without known losses."""
+    """Mean of each candidate's known human losses, by candidate position.
+
+    None without known losses.
+    """
     rows = session.execute(
         select(func.avg(Comparison.human_loss))
         .select_from(Candidate)
@@ -149,7 +152,10 @@ def mean_losses(session: Session, campaign_id: int) -> list[float | None]:
 def set_label(
     session: Session, dataset_id: int, position: int, targets: Sequence[str], source: str, now: dt.datetime
 ) -> None:
-    """Store the label of an example, replacing an earlier one; no targets if it is unanswerable."""
+    """Store the label of an example; it replaces an earlier label.
+
+    `targets` are empty if the example is unanswerable.
+    """
     example_id = session.scalars(
         select(Example.id).where(Example.dataset_id == dataset_id, Example.position == position)
     ).one()
@@ -175,7 +181,7 @@ def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]
 
 
 def keys_without(session: Session, dataset_id: int, positions: Sequence[int]) -> list[str]:
-    """Keys of those examples without a target and without a label of any kind, in the given order."""
+    """Keys of those examples that have neither a target nor a label, in the order of `positions`."""
     found = targets(session, dataset_id, positions)
     keys = dict(
         session.execute(

@@ -1,7 +1,8 @@
 """Single writer per campaign: a lease with a heartbeat, and a token that fences off former holders.
 
-Heartbeats have timestamps of PostgreSQL's clock, which is common to all holders, and are counted. SQLite has
-only the clocks of its processes, which can differ and be changed, so only the count is reliable there.
+Heartbeats are counted, and have timestamps. In PostgreSQL these are by the server's clock, which all holders
+share. In SQLite they are by the clocks of the processes, which can differ and be changed, so only the count
+is reliable there.
 
 A process that was frozen and resumed cannot detect that it lost the lease, so the database does: every
 takeover increases the token, and every writing transaction presents its own token.
@@ -50,7 +51,7 @@ def acquire(
             raise CampaignDeleted(campaign_id)
         row = session.get(Lease, campaign_id, with_for_update=True)
         require_free(session, campaign_id, holder, is_gone=is_gone)
-        moment = _moment(session, now)  # before a new row is half filled in, which the query would flush
+        moment = _moment(session, now)  # read first, because the query would flush a row with missing values
         if row is None:
             row = Lease(campaign_id=campaign_id, token=0)
             session.add(row)
@@ -65,10 +66,10 @@ def acquire(
 def require_free(
     session: Session, campaign_id: int, asker: Holder, *, is_gone: Callable[[LeaseRecord], bool]
 ) -> None:
-    """Raise if another process runs a campaign, or could be running it.
+    """Raise if another process runs a campaign, or may be running it.
 
     Raises:
-        LeaseHeld: If another process does.
+        LeaseHeld: If another process may hold the lease.
     """
     lease = find(session, campaign_id)
     if lease and lease.holder != asker and is_live(lease, is_gone=is_gone):
@@ -91,7 +92,7 @@ def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None:
 
 
 def release(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None:
-    """Release the lease; if it was lost meanwhile, its new holder keeps it."""
+    """Release the lease. If it was lost meanwhile, its new holder keeps it."""
     with database.writing() as session:
         session.execute(
             update(Lease)
@@ -120,13 +121,13 @@ def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, 
 
 
 def find(session: Session, campaign_id: int) -> LeaseRecord | None:
-    """The last lease of a campaign, live or not; None if no process ever ran the campaign."""
+    """Last lease of a campaign, live or not; None if no process ever ran the campaign."""
     row = session.get(Lease, campaign_id)
     return None if row is None else _record(session, row)
 
 
 def unreleased(session: Session) -> list[LeaseRecord]:
-    """All unreleased leases, with live holders or not."""
+    """All unreleased leases, whether or not their holders are alive."""
     rows = session.scalars(select(Lease).where(Lease.released_at.is_(None)).order_by(Lease.campaign_id))
     return [_record(session, row) for row in rows]
 
@@ -141,7 +142,7 @@ def _name_of(session: Session, campaign_id: int) -> str:
 
 
 def _moment(session: Session, now: dt.datetime) -> dt.datetime:
-    """Current time by the database's clock; the given time if the database has no clock."""
+    """Current time by the database's clock, or `now` if the database has no clock."""
     if session.get_bind().dialect.name != "postgresql":
         return now
     moment: dt.datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
@@ -151,7 +152,7 @@ def _moment(session: Session, now: dt.datetime) -> dt.datetime:
 def _is_expired(session: Session, row: Lease) -> bool | None:
     if session.get_bind().dialect.name != "postgresql":
         return None
-    # A reader sees heartbeats up to its beginning, so they are evaluated at that time.
+    # A reader sees heartbeats up to the start of its transaction, so compare them with that time.
     clock = "CASE WHEN current_setting('transaction_read_only') = 'on' THEN now() ELSE clock_timestamp() END"
     moment = session.execute(text(f"SELECT {clock}")).scalar_one()
     return bool(moment - row.heartbeat_at >= dt.timedelta(seconds=row.lifetime_s))

@@ -1,7 +1,8 @@
-"""Notes and stars that readers give to compared outputs; they are annotations that no round requires.
+"""Notes and stars of readers on compared outputs.
 
-A note is the annotation of a task of its own, whose key begins with `PREFIX`. It has no verdict: `reason` is
-`STARRED` or `NOTED`, and `source` holds the text. Queries on the judgments of people leave these tasks out.
+They are annotations that no round requires. A note is the annotation of a task of its own, whose key begins
+with `PREFIX`. It has no verdict: `reason` is `STARRED` or `NOTED`, and `source` holds the text. Queries on
+the judgments of annotators leave these tasks out.
 """
 
 import datetime as dt
@@ -16,14 +17,15 @@ from winnow.storage.records.row_counts import add_to_count
 from winnow.storage.text import storable
 
 PREFIX = "note:"
-"""Begins the keys of these tasks; those of other tasks have hexadecimal digits only."""
+"""Prefix of the keys of these tasks.
+Keys of other tasks have hexadecimal digits only."""
 KEY_LENGTH = 64
 STARRED, NOTED = "starred", "noted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteRecord:
-    """A reader's note on an output, or on the two of a duel."""
+    """A reader's note on an output, or on the two outputs of a duel."""
 
     is_starred: bool
     text: str
@@ -41,7 +43,10 @@ def is_noted() -> ColumnElement[bool]:
 
 
 def noted(column: InstrumentedAttribute[str] | InstrumentedAttribute[str | None]) -> ScalarSelect[str | None]:
-    """A column of a comparison's note, `Annotation.source` or `Annotation.reason`; NULL without a note."""
+    """A column of a comparison's note, `Annotation.source` or `Annotation.reason`.
+
+    NULL without a note.
+    """
     found: Select[tuple[str | None]] = (
         select(column)
         .join(AnnotationTask, AnnotationTask.id == Annotation.task_id)
@@ -54,7 +59,7 @@ def noted(column: InstrumentedAttribute[str] | InstrumentedAttribute[str | None]
 
 
 def note_of(session: Session, comparison_id: int) -> NoteRecord | None:
-    """The note on a comparison's outputs."""
+    """The note on a comparison's outputs; None if they have no note."""
     row = session.scalar(_note(comparison_id))
     if row is None:
         return None
@@ -62,9 +67,10 @@ def note_of(session: Session, comparison_id: int) -> NoteRecord | None:
 
 
 def set_note(session: Session, comparison_id: int, note: NoteRecord, now: dt.datetime) -> None:
-    """Store the note on a comparison's outputs in place of an earlier one; an empty one is removed.
+    """Store the note on a comparison's outputs.
 
-    Without an output, for example because the engine failed, nothing is stored.
+    It replaces an earlier note, and an empty note removes it. Nothing is stored if the comparison has no
+    output, for example because the engine failed.
     """
     row = session.scalar(_note(comparison_id))
     if not (note.is_starred or note.text):
@@ -94,7 +100,7 @@ def _delete(session: Session, task_id: int) -> None:
 
 
 def _count(session: Session, task: AnnotationTask, *, gone: bool = False) -> None:
-    """Count a task and its annotation, which were stored or deleted, for their round."""
+    """Update a round's counts for a task and its annotation, which were stored or deleted."""
     for table in ("annotation_tasks", "annotations"):
         add_to_count(session.connection(), "rounds", task.round_id, table, [task.id], gone=gone)
 

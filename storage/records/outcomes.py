@@ -1,7 +1,7 @@
 """Outcomes of a round and the decision from them, stored in one transaction with all sums over rounds.
 
-Duels are counted by pair, paid and reused outputs by owner, in SQL; the caller specifies the rounds. A round
-is added before its pins are removed.
+Duels are counted by pair, and paid and reused outputs by owner, in SQL; the caller specifies the rounds. A
+round is added before its pins are removed.
 """
 
 import datetime as dt
@@ -55,13 +55,15 @@ USED = {
         SELECT x.round_id, m.generation_id, NULL, m.judge
         FROM judgments m JOIN comparisons x ON x.id = m.comparison_id""",
 }
-"""Uses of an output: as first or second side of a comparison, as one of its several outputs, as a reply."""
+"""Queries for the uses of an output, by kind.
+As first or second side of a comparison, as one of its several outputs, or as a judge's reply."""
 
 ROLE = (
     "CASE WHEN u.position IS NOT NULL THEN 'candidate' WHEN u.judge IS NOT NULL THEN 'judge' ELSE 'other' END"
 )
 NAME = "coalesce(k.name, u.judge, '')"
-"""Name of the owner `u` of an output, with `k` the candidate at its position."""
+"""Name of the owner `u` of an output.
+`k` is the candidate at the owner's position."""
 
 SUMS = (
     "count(*) AS generations, sum(g.input_tokens) AS input_tokens, sum(g.output_tokens) AS output_tokens, "
@@ -79,9 +81,12 @@ CACHE_SUMS = (
 def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
     """Query for the owner of each output that rounds use: `round_id, generation_id, position, judge`.
 
-    A shared output belongs to the candidate with the smallest position; to a judge only if no candidate uses
-    it. `parts` are those of `USED` that the rounds have. `where` is a condition on `used`, which is pushed
-    into its parts so that their indexes apply.
+    A shared output belongs to the candidate with the smallest position, and to a judge only if no candidate
+    uses it.
+
+    Args:
+        parts: Those kinds of `USED` that occur in the rounds.
+        where: A condition on `used`, which is pushed into its parts so that their indexes apply.
     """
     used = " UNION ALL ".join(USED[part] for part in USED if part in {FIRST, *parts})
     return f"""
@@ -112,8 +117,10 @@ def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
 def taken(owned: str, where: str) -> str:
     """Query for the outputs that rounds reused: `campaign_id, role, name, taken_from_id` and sums.
 
-    `owned` are rows like those of `owners`; `where` is a condition on these rows `u`, their rounds `r`, the
-    outputs `g` and the rounds `paid` for them.
+    Args:
+        owned: Rows like those of `owners`.
+        where: A condition on these rows `u`, their rounds `r`, the outputs `g` and the rounds `paid` that
+            paid for them.
     """
     return f"""
         SELECT r.campaign_id, {ROLE}, {NAME}, coalesce(paid.campaign_id, 0), {SUMS}
@@ -163,25 +170,28 @@ KEYS = {
     "cost_stats": ("campaign_id", "role", "name", "model"),
     "reuse_stats": ("campaign_id", "role", "name", "taken_from_id"),
 }
-"""Key columns of each tally."""
+"""Key columns of each table of sums."""
 
 
 def add_to_tallies(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
-    """Add a round whose comparisons, judgments and outputs have just been stored."""
+    """Add a round to the sums.
+
+    Its comparisons, judgments and outputs have just been stored.
+    """
     parts = _parts(comparisons)
     run(connection, _paid(parts), (round_id, round_id))
     if SECOND in parts:
         run(connection, _DUELS, (round_id,))
     if any(each.metrics for each in comparisons):
         run(connection, _METRICS, (round_id,))
-    # Outputs paid by other campaigns are pinned until now.
+    # Outputs that other campaigns paid for are still pinned here.
     if run(connection, "SELECT 1 FROM pins WHERE round_id = ? LIMIT 1", (round_id,)):
         run(connection, _taken(parts), (round_id,))
         run(connection, _remembered(parts), (round_id,))
 
 
 def _parts(comparisons: Sequence[NewComparison]) -> tuple[str, ...]:
-    """Uses of outputs in these comparisons, other than as first sides."""
+    """Kinds of `USED` that occur in these comparisons, other than as first sides."""
     found = {
         SECOND: any(each.candidate_b_id is not None for each in comparisons),
         BESIDE: any(each.outputs for each in comparisons),
@@ -211,7 +221,7 @@ IS_KNOWN = (
 
 @cache
 def _taken(parts: tuple[str, ...]) -> str:
-    """Exclude outputs that the campaign has already reused."""
+    """Statement that adds reused outputs, except those that the campaign has already reused."""
     rows = taken(owners(parts, "round_id = ?"), f"{IS_PINNED} AND NOT {IS_KNOWN}")
     return _add("reuse_stats", TEXT_SUMS, rows)
 
@@ -233,10 +243,10 @@ _DUELS = _add("duel_stats", DUEL_SUMS, DUELS.format(where="round_id = ?"))
 
 
 OF_ITS_OWN = ("judgments", "outputs", "metrics")
-"""Fields of a comparison that are stored in other tables."""
+"""Fields of a comparison that are stored in tables of their own."""
 COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name not in OF_ITS_OWN)
 BY_THE_BEST = ("best", "top", "tied", "not-better")
-"""Statuses of a decision that compare a candidate with the best one."""
+"""Statuses that compare a candidate with the best one."""
 JUDGMENT_FIELDS = tuple(field.name for field in fields(NewJudgment))
 OUTPUT_FIELDS = tuple(field.name for field in fields(NewOutput))
 AGAINST = aliased(Candidate)
@@ -257,8 +267,8 @@ def add_outcomes(
     """Store a round's outcomes and the decision from them, in one transaction.
 
     Outputs that the round had pinned are then protected by its comparisons and judgments; see `generations`.
-    The returned values can be passed as `before` of the next round, which saves reading them, if no other
-    process stores rounds of the campaign meanwhile and the transaction was committed.
+    Pass the returned values as `before` of the next round to save reading them. That is valid only if no
+    other process stored rounds of the campaign meanwhile and the transaction was committed.
     """
     connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
@@ -276,24 +286,31 @@ def add_outcomes(
 def latest_decision(
     session: Session, campaign_id: int, until: dt.datetime | int | None = None
 ) -> DecisionRecord | None:
-    """The last decision of a campaign; None before the first round is finished.
+    """Last decision of a campaign; None before the first round is finished.
 
-    Except in routing, it is reopened if candidates were added after it, or if it stops the campaign while
-    other rounds are in flight. `until` is the latest time of the decision, or the number of its round; None
-    for any.
+    Except in routing, the decision is reopened if candidates were added after it, or if it stops the campaign
+    while other rounds are in flight.
+
+    Args:
+        session: Reads the results.
+        campaign_id: The campaign.
+        until: Latest time of the decision, or largest number of its round; None for no limit.
     """
     stored = decision_as_stored(session, campaign_id, until)
     if stored is None:
         return None
     found, objective = stored
     is_final = not (found.n_joined or (found.stop and unfinished_rounds(session, campaign_id)))
-    return found if traits_of(objective).is_stream or is_final else _opened_again(found)
+    return found if traits_of(objective).is_stream or is_final else _reopen(found)
 
 
 def decision_as_stored(
     session: Session, campaign_id: int, until: dt.datetime | int | None = None
 ) -> tuple[DecisionRecord, str] | None:
-    """The same decision without reopening, with its campaign's objective; None before the first round."""
+    """Same as `latest_decision` without reopening, with the campaign's objective.
+
+    None before the first round.
+    """
     in_time: ColumnElement[bool]
     if isinstance(until, int):
         in_time = Round.number <= until
@@ -336,14 +353,14 @@ def latest_decision_ids(session: Session) -> dict[int, int]:
     return {campaign_id: decision_id for campaign_id, decision_id in found}
 
 
-def _opened_again(decision: DecisionRecord) -> DecisionRecord:
+def _reopen(decision: DecisionRecord) -> DecisionRecord:
     """The part of a decision that still holds after candidates were added, or while rounds are in flight.
 
-    Once another candidate is added, or another round is observed, the named candidate can cease to be the
+    Once another candidate is added, or another round is observed, the named candidate may no longer be the
     best.
     """
     claim = dict(decision.claim)
-    if decision.n_joined:  # those who joined can be better by more
+    if decision.n_joined:  # added candidates can be better by more than the excess
         claim.pop("excess", None)
     return replace(
         decision,
@@ -355,7 +372,7 @@ def _opened_again(decision: DecisionRecord) -> DecisionRecord:
 
 
 def _add_parts(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
-    """Insert the judgments, outputs and metrics of comparisons that have any."""
+    """Insert the judgments, outputs and metrics of comparisons."""
     if not any(each.judgments or each.outputs or each.metrics for each in comparisons):
         return
     ids = {

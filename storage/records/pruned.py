@@ -16,9 +16,9 @@ _KEPT = tuple(field.name for field in fields(CampaignRecord) if field.name != "i
 
 
 def remember(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
-    """Store what later answers need about a campaign that is about to be deleted.
+    """Store what later answers need to know about a campaign that is about to be deleted.
 
-    The campaign still has all its rows. `seen` are the positions of the examples on which it has outcomes.
+    The campaign must still have all its rows. `seen` are the positions of the examples with outcomes.
     """
     session.add(
         PrunedCampaign(
@@ -51,7 +51,7 @@ def pruned(session: Session) -> list[PrunedRecord]:
 
 
 def is_decided(session: Session, campaign: CampaignRecord) -> bool:
-    """Whether a campaign, deleted or not, has an answer, after any round."""
+    """Whether a campaign, deleted or not, has an answer after any of its rounds."""
     if isinstance(campaign, PrunedRecord):
         return campaign.is_decided
     of_it = select(Decision.round_id).join(Round, Round.id == Decision.round_id)
@@ -59,7 +59,7 @@ def is_decided(session: Session, campaign: CampaignRecord) -> bool:
 
 
 def grown(session: Session) -> set[int]:
-    """Ids of the campaigns, deleted ones included, to which candidates were added after they began."""
+    """Ids of the campaigns, also deleted ones, to which candidates were added after they began."""
     ids = select(PrunedCampaign.campaign_id).where(PrunedCampaign.has_grown)
     return campaign_records.grown(session) | set(session.scalars(ids))
 
@@ -72,7 +72,7 @@ def epochs_met(session: Session, campaign: CampaignRecord) -> Mapping[str, tuple
 
 
 def _runs(positions: Collection[int]) -> list[int]:
-    """Compress positions into ranges: first, one past the last, first, ..."""
+    """Positions compressed into ranges: first, one past the last, first, ..."""
     found: list[int] = []
     for each in sorted(positions):
         if found and found[-1] == each:

@@ -1,4 +1,4 @@
-"""Frozen records that are written to and read from the database, never live rows."""
+"""Frozen records that are written to and read from the database, instead of live rows."""
 
 import datetime as dt
 from bisect import bisect_right
@@ -19,7 +19,7 @@ class ExampleContent(Protocol):
 
     @property
     def fields(self) -> JsonView:
-        """Values that a template can show."""
+        """Values that a template can show to a model."""
         ...
 
     @property
@@ -49,7 +49,7 @@ class NewCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRecord:
-    """A campaign's stored row, at the time when it was loaded."""
+    """A campaign's stored row at the time it was read."""
 
     id: int
     name: str
@@ -74,7 +74,7 @@ class PrunedRecord(CampaignRecord):
     has_grown: bool
     """Whether candidates were added after the campaign began."""
     met: Mapping[str, tuple[int, int]]
-    """First and last epoch by contacted served model."""
+    """First and last epoch of each contacted served model."""
 
     @property
     def positions(self) -> set[int]:
@@ -89,46 +89,53 @@ class PrunedRecord(CampaignRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRecord:
-    """A planned round: `arms[p]` on `examples[p]` for every position p."""
+    """A planned round: the pairs `arms[p]` and `examples[p]` for every position p."""
 
     id: int
     number: int
     planned_after: int
-    """Number of rounds observed when this one was planned."""
+    """Number of rounds observed when this round was planned."""
     arms: Arms
     examples: Sequence[int]
     planned_at: dt.datetime
     propensities: Sequence[float] | None = None
-    """Probability with which each arm was drawn; None without randomness."""
+    """Probability with which each arm was drawn.
+    None if arms were not drawn at random."""
 
 
 Values = Sequence[float | None]
-"""Values of several comparisons, or of several metrics of one; None if missing."""
+"""Values of several comparisons, or of several metrics of one comparison.
+None if missing."""
 
 Losses = tuple[float | None, float | None, float | None, float | None]
-"""Losses of one comparison: with the human label, with the autoevaluator's answer, the mean on unlabelled
-examples, and the share of these with missing loss."""
+"""Losses of one comparison; None if missing.
+With the human label, with the autoevaluator's answer, the mean on unlabelled examples, and the share of
+these whose loss is missing."""
 
 
 EQUAL_OUTPUTS = "equal_outputs"
-"""Reason of a comparison that needed no verdict, if a campaign spares them: all candidates in question wrote
-the same output on its example, so that their difference on it is 0."""
+"""Reason of a comparison that needed no verdict, in a campaign that spares such verdicts.
+All candidates in question have the same output on its example, so their difference on it is 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldRound:
-    """A round with its outcomes, in planned order; None if a comparison was not scored."""
+    """An observed round with its outcomes, in planned order.
+
+    None for a comparison without a score.
+    """
 
     number: int
     arms: Arms
     examples: Sequence[int]
     outcomes: Values
     losses: Sequence[Losses]
-    """Losses for certify; otherwise all None."""
+    """Losses for certify; all None for other objectives."""
     metrics: Sequence[Values]
     """Values of the requested metrics for each comparison, None if missing."""
     propensities: Sequence[float] | None = None
-    """Probability with which each arm was drawn; None without randomness."""
+    """Probability with which each arm was drawn.
+    None if arms were not drawn at random."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +165,10 @@ class NewGeneration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCanary:
-    """Canary outputs of a served model at one contact, to be stored; see `storage.models.Canary`."""
+    """Canary outputs of a served model at one contact, to be stored.
+
+    See `storage.models.Canary`.
+    """
 
     model: str
     name: str
@@ -225,7 +235,7 @@ class NewJudgment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOutput:
-    """One of several outputs of a comparison, to be stored: its score, or the reason for a missing one."""
+    """One of several outputs of a comparison, to be stored: its score, or the reason why it has none."""
 
     number: int
     generation_id: int
@@ -238,7 +248,7 @@ class NewOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMetric:
-    """A metric's score of a comparison, to be stored, or the reason for a missing one."""
+    """A metric's score of a comparison to be stored, or the reason why it is missing."""
 
     name: str
     score: float | None = None
@@ -247,7 +257,7 @@ class NewMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewComparison:
-    """A scored pair to be stored: an outcome, or the reason for a missing one."""
+    """A scored pair to be stored: an outcome, or the reason why it is missing."""
 
     position: int
     candidate_a_id: int
@@ -280,7 +290,10 @@ class NewComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDecision:
-    """A decision after a round; one number per candidate position, None if unknown."""
+    """A decision after a round.
+
+    Sequences have one value per candidate position, None if unknown.
+    """
 
     best_candidate_id: int | None
     estimates: Sequence[float | None]
@@ -289,11 +302,12 @@ class NewDecision:
     status: Sequence[str]
     """One of `algorithms.claims.ArmStatus` per candidate position."""
     claim: JsonView
-    """Fields of an `algorithms.claims.Claim`; `excess`, if known, has those of a decision's `Excess`."""
+    """Fields of an `algorithms.claims.Claim`.
+    `excess`, if known, has the fields of a decision's `Excess`."""
     stop: bool
     reason: str
     ranking: Sequence[float | None] | None = None
-    """Scores that order the candidates, if not `estimates`."""
+    """Scores that order the candidates; None if the estimates order them."""
     differences: JsonView | None = None
     """Fields of an `algorithms.decision.Differences`, None if unknown."""
     bets: Mapping[str, Sequence[float | None]] | None = None
@@ -325,7 +339,8 @@ class DecisionRecord:
     """See `NewDecision`; candidates added after the decision are not included."""
     bets: Mapping[str, Sequence[float | None]] | None = None
     n_joined: int = 0
-    """Number of candidates added after the decision; in a benchmark, the best one is then open again."""
+    """Number of candidates added after the decision.
+    In a benchmark, the best candidate is then open again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,14 +348,15 @@ class Holder:
     """A process that runs a campaign."""
 
     host: str
-    """Name of its machine, for display: several machines can have the same."""
+    """Name of its machine, for display only: several machines can have the same name."""
     pid: int
     boot_id: str
     """Unique id of the current boot of its machine."""
     pid_namespace: str
     """PID namespace of `pid`; containers on one machine have their own."""
     started_ticks: int
-    """Clock ticks from boot to the start of the process: a later process with the same pid has more."""
+    """Clock ticks from boot to the start of the process.
+    A later process with the same pid has more."""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
@@ -356,18 +372,22 @@ class LeaseRecord:
     beats: int
     """Number of heartbeats since the lease was taken."""
     heartbeat_at: dt.datetime
-    """Time of the last heartbeat, or of taking the lease: by PostgreSQL's clock, else by the holder's."""
+    """Time of the last heartbeat, or of taking the lease.
+    By PostgreSQL's clock, otherwise by the holder's clock."""
     lifetime: dt.timedelta
     """Time without a heartbeat after which the lease can be taken over."""
     released_at: dt.datetime | None
     is_expired: bool | None
-    """Whether it has expired, by the clock of `heartbeat_at`; None if the database has no clock, which is
-    SQLite."""
+    """Whether the lease has expired, by the clock of `heartbeat_at`.
+    None for SQLite, which has no clock of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAnnotationTask:
-    """One output for annotators to rate, or two to compare; see `storage.models.AnnotationTask`."""
+    """One output for annotators to rate, or two to compare.
+
+    See `storage.models.AnnotationTask`.
+    """
 
     key: str
     example_id: int
@@ -378,7 +398,7 @@ class NewAnnotationTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationRecord:
-    """An annotator's answer to a task: a verdict, or the reason for a missing one."""
+    """An annotator's answer to a task: a verdict, or the reason why it is missing."""
 
     verdict: float | None
     reason: str | None

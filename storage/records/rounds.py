@@ -1,4 +1,4 @@
-"""Rounds: plans, and all observations of a campaign, in order."""
+"""Rounds: their plans, and all observations of a campaign in order."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -17,10 +17,10 @@ from winnow.storage.records.record_types import EQUAL_OUTPUTS, RoundRecord, Told
 ROUND_COLUMNS = ("campaign_id", "number", "planned_after", "arms", "examples", "propensities", "planned_at")
 
 ROWS_AT_ONCE = 10_000
-"""Rows fetched together when reading a whole campaign."""
+"""Number of rows fetched together when a whole campaign is read."""
 
 ROUNDS_AT_ONCE = 100
-"""Rounds fetched together; each holds as many pairs as a batch."""
+"""Number of rounds fetched together; each holds as many pairs as a batch."""
 
 
 def add_round(
@@ -34,7 +34,18 @@ def add_round(
     propensities: Sequence[float] | None = None,
     now: dt.datetime,
 ) -> RoundRecord:
-    """Store the plan of a round, made after `planned_after` observed rounds; None for all before it."""
+    """Store the plan of a round.
+
+    Args:
+        session: Writes.
+        campaign_id: The campaign.
+        number: Number of the round, from 0.
+        planned_after: Number of rounds observed before the plan was made; None for all earlier rounds.
+        arms: Candidate position of each planned comparison, or a pair of positions for duels.
+        examples: Example position of each planned comparison.
+        propensities: Probability with which each arm was drawn; None if arms were not drawn at random.
+        now: The current time.
+    """
     drawn = None if propensities is None else list(propensities)
     planned_after = number if planned_after is None else planned_after
     values = (campaign_id, number, planned_after, list(arms), list(examples), drawn, now)
@@ -50,9 +61,12 @@ def add_round(
     )
 
 
-@lru_cache  # a campaign uses it several times per round, and building it is slower than running it
+@lru_cache  # used several times per round, and building the query is slower than running it
 def last_told(campaign_id: int) -> ScalarSelect[int]:
-    """Number of the last round with a decision; all rounds before it have one too. NULL without one."""
+    """Query for the number of the last round with a decision; NULL without a decision.
+
+    All earlier rounds have a decision too.
+    """
     told = _told()
     return (
         select(told.number)
@@ -64,13 +78,16 @@ def last_told(campaign_id: int) -> ScalarSelect[int]:
     )
 
 
-@cache  # creating it takes longer than its use
+@cache  # creating the alias takes longer than using it
 def _told() -> type[Round]:
     return aliased(Round)
 
 
 def told_at(session: Session, campaign_id: int, number: int | None = None) -> tuple[int, dt.datetime] | None:
-    """Number and time of an observed round, the last one by default; None if that round does not exist."""
+    """Number and time of an observed round, by default the last.
+
+    None if that round was not observed.
+    """
     asked = last_told(campaign_id) if number is None else number
     row = session.execute(
         select(Round.number, Decision.decided_at)
@@ -81,22 +98,25 @@ def told_at(session: Session, campaign_id: int, number: int | None = None) -> tu
 
 
 def is_untold(campaign_id: int) -> ColumnElement[bool]:
-    """Whether a round of a campaign was planned and has no decision yet."""
+    """Condition that a round of a campaign was planned and has no decision yet."""
     return and_(Round.campaign_id == campaign_id, Round.number > func.coalesce(last_told(campaign_id), -1))
 
 
 def unfinished_rounds(session: Session, campaign_id: int) -> list[RoundRecord]:
-    """Planned rounds without a decision, in order; no later round has a decision either."""
+    """Planned rounds without a decision, in order; no later round has a decision."""
     return [_round(row) for row in session.scalars(_unfinished(campaign_id))]
 
 
-@lru_cache  # same reason as above
+@lru_cache  # for the same reason as `last_told`
 def _unfinished(campaign_id: int) -> Select[tuple[Round]]:
     return select(Round).where(is_untold(campaign_id)).order_by(Round.number)
 
 
 def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
-    """The first unfinished round; without lookahead it is the only one."""
+    """First unfinished round; without lookahead it is the only one.
+
+    None if all rounds are finished.
+    """
     return next(iter(unfinished_rounds(session, campaign_id)), None)
 
 
@@ -111,8 +131,11 @@ def told_rounds(
 ) -> Iterator[ToldRound]:
     """Yield all finished rounds with their outcomes, in order and in bounded memory.
 
-    Values of the named `metrics` are included. Comparisons that needed no verdict have the outcome `spared`;
-    it is None if the campaign spares none.
+    Args:
+        session: Reads the results.
+        campaign_id: The campaign.
+        metrics: Names of the metrics whose values are included.
+        spared: Outcome of comparisons that needed no verdict; None if the campaign has no such comparisons.
     """
     further = [aliased(Metric, name=f"metric_{place}") for place in range(len(metrics))]
     finished = (
@@ -140,7 +163,7 @@ def told_rounds(
     for each, name in zip(further, metrics, strict=True):
         is_of = and_(each.comparison_id == Comparison.id, each.name == name)
         scores = scores.outerjoin(each, is_of)
-    connection = session.connection()  # below the ORM, which took most of the time of millions of rows
+    connection = session.connection()  # without the ORM, which took most of the time for millions of rows
     with (
         connection.execute(finished.execution_options(yield_per=ROUNDS_AT_ONCE)) as rounds,
         connection.execute(scores.execution_options(yield_per=ROWS_AT_ONCE)) as told,
@@ -169,7 +192,10 @@ def rounds_on(session: Session, campaign_id: int, examples: Set[int]) -> list[Ro
 
 
 def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:
-    """Yield the number of comparisons of each finished round, and of those with all outputs, in order."""
+    """Yield two counts of each finished round, in order.
+
+    Its comparisons, and those with all their outputs.
+    """
     rows = session.execute(
         select(Decision.comparisons, Decision.answered)
         .join(Round, Round.id == Decision.round_id)
@@ -195,7 +221,7 @@ def _round(row: Round) -> RoundRecord:
 _TABLES = Base.metadata.tables
 
 OF_COMPARISONS = {"outputs": "number", "metrics": "name", "judgments": "number"}
-"""Tables whose rows belong to a comparison, with the column that orders them within it."""
+"""Tables whose rows belong to a comparison, with the column that orders them within the comparison."""
 
 OF_CANDIDATES = ("standings", "rankings", "differences", "bets")
 """Tables of the changed values of candidates after a round."""
@@ -211,12 +237,12 @@ def round_digest(
     decision: Mapping[str, object],
     written: Mapping[str, Rows] = NOTHING,
 ) -> str:
-    """Compute the digest of a round whose rows are stored, possibly except its decision.
+    """Digest of a round whose rows are stored, possibly except its decision.
 
-    It is over the round's plan, outcomes, decision and candidates' values, and includes the digest of the
+    The digest covers the round's plan, outcomes, decision and candidates' values, and the digest of the
     previous round. It is stored with the decision, in the round's transaction. So changed, lost or reordered
-    rounds are detected. Rounds stored before digests were introduced have no digest, and the first round
-    after them includes none.
+    rounds are detected. Rounds stored before digests were introduced have no digest; the digest of the first
+    round after them covers no previous digest.
 
     Args:
         connection: Reads the rows.
@@ -246,7 +272,10 @@ def decision_columns(table: Table) -> list[str]:
 
 
 def _before(connection: Connection, round_id: int) -> str | None:
-    """Digest of the previously observed round; None if that round has no digest or does not exist."""
+    """Digest of the previously observed round.
+
+    None if that round has no digest or does not exist.
+    """
     rows = run(connection, _DIGEST_BEFORE, (round_id,))
     found: str | None = rows[0][0] if rows else None
     return found
@@ -265,6 +294,6 @@ _READ = (
     *((_TABLES[name], _OF_ROUND, f"t.comparison_id, t.{within}") for name, within in OF_COMPARISONS.items()),
     *((_TABLES[name], "t.round_id = ?", "t.candidate_id") for name in OF_CANDIDATES),
 )
-"""Tables of a round's rows, with the condition for its own and their order."""
+"""Tables with rows of a round: the condition that selects these rows, and their order."""
 
 _COLUMNS = {table.name: [each.name for each in table.columns if each.name != COLUMN] for table, _, _ in _READ}

@@ -1,7 +1,7 @@
-"""Counts of the rows that are stored outside rounds; `winnow db check` detects lost rows by them.
+"""Counts of the rows that are stored outside rounds, by which `winnow db check` detects lost rows.
 
 Labels, annotations, loading times and similar rows are stored one by one, and no round's digest covers them.
-Each belongs to a row that was stored before, its owner: a dataset, a campaign or a round. The count of an
+Each belongs to an owner, a row that was stored before: a dataset, a campaign or a round. The count of an
 owner's rows is stored with the owner's digest, and changes in the transaction that stores a row. Only one
 transaction writes at a time, so no change is lost. An owner that was stored before counts were introduced
 gets a count of all its rows when its next row is stored; until then its rows are not covered.
@@ -38,21 +38,21 @@ _ROWS: dict[str, dict[str, tuple[str, str, str]]] = {
         "generations": ("t.round_id", "t.id", "generations t"),
     },
 }
-"""Tables of owners, with those of their rows: columns of owner and key, and the rows."""
+"""Tables of owners, and for each the tables of its rows: columns of owner and key, and the rows."""
 
 
 def add_to_count(
     connection: Connection, owners: str, owner_id: int, table: str, ids: Sequence[int], *, gone: bool = False
 ) -> None:
-    """Count rows that this transaction stored, or deleted, for an owner.
+    """Update an owner's count for rows that this transaction stored or deleted.
 
     Args:
         connection: Writes; the rows were stored or deleted already.
         owners: Table of the owner.
         owner_id: Id of the owner.
         table: Table of the rows.
-        ids: Their primary keys.
-        gone: Whether they were deleted.
+        ids: Primary keys of the rows.
+        gone: Whether the rows were deleted.
     """
     if not ids:
         return
@@ -67,7 +67,7 @@ def add_to_count(
 
 
 def _all_of(connection: Connection, owners: str, owner_id: int) -> RowCount:
-    """Count all stored rows of an owner."""
+    """Count of all stored rows of an owner."""
     found = RowCount()
     for table, (owner, key, rows) in _ROWS[owners].items():
         ids = run(connection, f"SELECT {key} FROM {rows} WHERE {owner} = ?", (owner_id,))
@@ -94,12 +94,12 @@ def _wrong(connection: Connection, owners: str) -> Iterator[str]:
         if str(there[owner_id]) != count:
             yield (
                 f"rows of {', '.join(tables)} or {last} were lost, or added, for row {owner_id} of {owners}: "
-                f"{_rows_in(count)} were stored, and {there[owner_id].rows:,} are there"
+                f"{_rows_in(count)} were stored, and {there[owner_id].rows:,} exist"
             )
 
 
 def uncounted(session: Session) -> int:
-    """Number of owners that have rows, all stored before counts were introduced."""
+    """Number of owners that have rows, all of them stored before counts were introduced."""
     connection, found = session.connection(), 0
     for owners, tables in _ROWS.items():
         with_rows = {

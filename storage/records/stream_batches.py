@@ -17,10 +17,15 @@ def add_stream_batch(
 ) -> int:
     """Append arrived prompts to those of a campaign.
 
-    At least one prompt is given; `fingerprint` is unique: the fingerprint of their dataset.
+    Args:
+        session: Writes.
+        campaign_id: The campaign.
+        examples: The prompts, at least one.
+        fingerprint: Unique fingerprint of the dataset of these prompts.
+        now: The current time.
 
     Returns:
-        The example position of the first of them.
+        The example position of the first arrived prompt.
     """
     first = count_examples(session, campaign_id)
     dataset_id = dataset_records.ensure_dataset(
@@ -35,7 +40,7 @@ def add_stream_batch(
 
 
 def count_examples(session: Session, campaign_id: int) -> int:
-    """Number of prompts of a campaign, arrived ones included."""
+    """Number of prompts of a campaign, including arrived ones."""
     datasets = dataset_ids(session, campaign_id)
     return session.scalars(select(func.count()).where(Example.dataset_id.in_(datasets))).one()
 
@@ -78,7 +83,10 @@ def next_number(session: Session, campaign_id: int) -> int:
 
 
 def dataset_ids(session: Session, campaign_id: int) -> list[int]:
-    """A campaign's dataset, then its arrivals in order: their examples define its example positions."""
+    """The ids of a campaign's dataset and of its arrivals in order.
+
+    The examples of these datasets, in this order, define the campaign's example positions.
+    """
     first = session.scalars(select(Campaign.dataset_id).where(Campaign.id == campaign_id)).one()
     later = session.scalars(
         select(StreamBatch.dataset_id)
@@ -89,7 +97,7 @@ def dataset_ids(session: Session, campaign_id: int) -> list[int]:
 
 
 def example_ids(session: Session, campaign_id: int) -> list[int]:
-    """Row ids of a campaign's examples by position, arrived ones included."""
+    """Row ids of a campaign's examples by position, including arrived ones."""
     return [
         id_
         for dataset_id in dataset_ids(session, campaign_id)
@@ -98,6 +106,6 @@ def example_ids(session: Session, campaign_id: int) -> list[int]:
 
 
 def each_example(session: Session, campaign_id: int) -> Iterator[NewExample]:
-    """Yield a campaign's examples by position, arrived ones included, in bounded memory."""
+    """Yield a campaign's examples by position, including arrived ones, in bounded memory."""
     for dataset_id in dataset_ids(session, campaign_id):
         yield from dataset_records.each_example(session, dataset_id)

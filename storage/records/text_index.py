@@ -1,9 +1,9 @@
 """Trigram index for word searches in comparisons, by blocks of comparisons.
 
-It is not part of the schema: `build` creates it and adds new comparisons. Rounds do not write to it, so they
-are not slower; comparisons not yet in it are searched without an index. A block that has all trigrams of a
-word need not contain the word, so the caller must check the block. Blocks keep the index small, because
-neighbouring comparisons are similar.
+The index is not part of the schema: `build` creates it and adds new comparisons. Rounds do not write to it,
+so they are not slower; comparisons that are not indexed yet are searched without it. A block that has all
+trigrams of a word need not contain the word, so the caller must check the block. Blocks keep the index small,
+because neighbouring comparisons are similar.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,18 +18,19 @@ from winnow.storage.engine.raw_sql import driver_of, errors_of, run
 BLOCK = 64
 """Number of comparisons, with consecutive ids, per block."""
 BLOCKS_AT_ONCE = 512
-"""Blocks per transaction, so that a running campaign waits for less than a second."""
+"""Number of blocks per transaction, so that a running campaign waits for less than a second."""
 SEQUENCE = 3
-"""Characters of a sequence; shorter words cannot be looked up."""
+"""Number of characters of a sequence; the index cannot find shorter words."""
 MOST_SEQUENCES = 12
-"""Maximum number of a word's sequences that are looked up: more would hardly exclude more blocks."""
+"""Maximum number of sequences that are looked up for a word.
+More would hardly exclude more blocks."""
 
 NEWEST = 256
-"""Newest blocks of PostgreSQL's index, searched before all older ones."""
+"""Number of newest blocks of PostgreSQL's index, which are searched before all older blocks."""
 
 TABLE, STATE = "search_blocks", "search_state"
 INDEX_TABLES = "search_"
-"""Prefix of the names of its tables, including those that SQLite creates itself."""
+"""Prefix of the names of the index's tables, including those that SQLite creates itself."""
 
 _CREATE = {
     "sqlite": (
@@ -60,13 +61,13 @@ _WORDS = f"""
 
 
 def build(database: Database, report: Callable[[int, int], None] = lambda *_: None) -> int:
-    """Index the comparisons that are not indexed yet, whole blocks only; return the number indexed.
+    """Index the comparisons that are not indexed yet, in whole blocks.
 
-    An interrupted call can be repeated and continues; campaigns can run meanwhile. `report` is called with
-    the number of indexed comparisons and the final number.
+    Return the number indexed. An interrupted call can be repeated and continues; campaigns can run meanwhile.
+    `report` is called with the number of indexed comparisons and the final number.
 
     Raises:
-        StorageUnavailable: If the database cannot be written, or its SQLite lacks such an index.
+        StorageUnavailable: If the database cannot be written, or its SQLite does not support such an index.
     """
     with database.writing() as session:
         _ensure_tables(session.connection())
@@ -84,7 +85,10 @@ def build(database: Database, report: Callable[[int, int], None] = lambda *_: No
 
 
 def indexed_blocks(session: Session) -> int | None:
-    """Number of indexed blocks, counted from the first block; None if the database has no text index."""
+    """Number of indexed blocks, counted from the first block.
+
+    None if the database has no text index.
+    """
     if not inspect(session.connection()).has_table(STATE):
         return None
     blocks: int = session.scalar(text(f"SELECT blocks FROM {STATE}")) or 0
@@ -101,25 +105,25 @@ def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> 
         among = ",".join(str(_number(each)) for each in _sequences(folded(words)))
         asked = f"""SELECT block FROM {TABLE} WHERE sequences @> string_to_array(?, ',')::integer[]
             AND block BETWEEN ? AND ? ORDER BY block DESC"""
-        # The newest blocks separately: finding all blocks of a common word costs time for each, and the first
-        # few are enough.
+        # The newest blocks are searched separately: finding a block takes time, a common word is in all
+        # blocks, and the first few are enough.
         older = max(first - 1, last - NEWEST)
         for begin, end in ((older + 1, last), (first, older)):
             yield from (block for (block,) in run(connection, asked, (among, begin, end)))
     else:
-        # Unchanged: FTS5 folds them like the texts.
+        # The words are passed unchanged, because FTS5 folds them like the texts.
         quoted = ('"{}"'.format(each.replace('"', '""')) for each in _sequences(words))
         asked = (
             f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC"
         )
-        # One by one, because the first few blocks of a common word are enough.
+        # Rows are read one by one, because the first few blocks of a common word are enough.
         with errors_of(connection, asked):
             rows = driver_of(connection).execute(asked, (" AND ".join(quoted), first, last))
             yield from (block for (block,) in rows)
 
 
 def _sequences(words: str) -> Sequence[str]:
-    """Select sequences spread evenly over the words."""
+    """Sequences of the words, at most `MOST_SEQUENCES`, spread evenly."""
     found = _all_sequences(words)
     step = max(1, -(-len(found) // MOST_SEQUENCES))
     return found[::step]
@@ -132,9 +136,9 @@ def _all_sequences(words: str) -> list[str]:
 def folded(words: str) -> str:
     """Fold words so that all variants that a server treats as equal in lower case are equal.
 
-    Each character is folded independently, so a part of a text is also a part of the folded text; `lower`, in
+    Each character is folded independently, so a part of a text is also a part of the folded text. `lower`, in
     contrast, writes a sigma at the end of a word differently. The dotted and the dotless i are one letter or
-    two, depending on the language of a database, and the decomposition of the dotted one differs as well.
+    two, depending on the language of a database, and the decomposition of the dotted i differs as well.
     """
     return (
         words.casefold()

@@ -169,6 +169,6 @@ def test_an_error_of_winnows_own_is_hidden_by_no_check(folder):
     with pytest.raises(TypeError, match="a bug"), reading(f"sqlite:///{folder / DATABASE}"):
         raise TypeError("a bug")
     change(folder, "UPDATE candidates SET position = ? WHERE id = 1", b"\xff")
-    damage = r"holds what Winnow did not store.*: row 1 of candidates: its position cannot be read; winnow db"
+    damage = r"was changed outside Winnow.*: row 1 of candidates: its position cannot be read; run winnow db"
     with pytest.raises(StorageError, match=damage), reading(f"sqlite:///{folder / DATABASE}"):
         raise TypeError("of the value")

@@ -293,7 +293,7 @@ def test_a_digest_that_is_gone_is_noticed_and_older_rounds_are_counted(database)
     fill(database)
     with database.writing() as session:
         session.execute(text("UPDATE decisions SET digest = NULL WHERE round_id = 2"))
-    assert any("the digest of round 2 of campaign 1 is gone" in each for each in found(database))
+    assert any("the digest of round 2 of campaign 1 is missing" in each for each in found(database))
     with database.writing() as session:
         session.execute(text("UPDATE decisions SET digest = NULL"))
         session.execute(text("UPDATE generations SET row_digest = NULL"))

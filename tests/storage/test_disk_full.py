@@ -66,7 +66,7 @@ def test_a_file_that_may_not_grow_any_more_is_told_with_the_remedy(database):
     # It may have as many pages as it has.
     full = ("PRAGMA max_page_count = 1", "CREATE TABLE more AS SELECT hex(randomblob(1000000)) AS x")
     with (
-        pytest.raises(StorageUnavailable, match=r"disk is full; make room on the disk that it is on"),
+        pytest.raises(StorageUnavailable, match=r"disk is full; free space on its disk"),
         database.writing() as session,
     ):
         [session.execute(text(each)) for each in full]

@@ -109,7 +109,7 @@ def test_a_live_lease_is_refused_with_its_holder_and_when_another_may_take_its_p
     said = str(refused.value)
     assert "'letters' is being run by process 11 on here" in said
     assert f"last heartbeat {lease.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC" in said
-    assert "after 60 s without a heartbeat another may take its place" in said
+    assert "after 60 s without a heartbeat another process can take over" in said
     assert stored(campaign).holder == ONE
 
 

@@ -276,7 +276,7 @@ def test_a_newer_schema_is_refused_by_reading_writing_and_upgrading(opened, url)
             "ALTER TABLE rounds ADD COLUMN width INTEGER",
             "it has rounds.width, which this Winnow does not know",
         ),
-        ("DROP TABLE bets", "is damaged: its table bets is gone, which something has dropped; put a backup"),
+        ("DROP TABLE bets", "is damaged: its table bets is missing; restore a backup"),
     ],
 )
 def test_tables_that_are_not_those_of_their_revision_are_refused(opened, statement, told):

@@ -171,8 +171,8 @@ def test_tables_are_not_made_in_another_schema_than_the_one_that_is_named_first(
         with pytest.raises(StorageUnavailable) as refused:
             ensure_schema(opened)
         assert str(refused.value).endswith(
-            "its search_path begins with the schema nowhere, which is not there, so that tables would be "
-            "made in public; create it (CREATE SCHEMA nowhere), or correct the URL, then run the "
+            "its search_path begins with the schema nowhere, which does not exist, so tables would be "
+            "created in public; create it (CREATE SCHEMA nowhere), or correct the URL, then run the "
             "command again"
         )
         assert current_revision(opened) is None
@@ -226,7 +226,7 @@ def test_a_server_that_takes_no_more_connections_is_told_with_the_remedy(postgre
     postgresql.execute("CREATE ROLE crowd LOGIN CONNECTION LIMIT 1")
     url = postgresql.url(database_url.rpartition("/")[2], "crowd")
     with psycopg.connect(url.replace("+psycopg", "")):
-        assert 'too many connections for role "crowd"; close some, wait, or have max_connections' in refusal(
+        assert 'too many connections for role "crowd"; close some, wait, or raise max_connections' in refusal(
             url
         )
 
@@ -368,7 +368,7 @@ def test_a_role_that_may_only_select_can_ask_and_reach_no_file(postgresql, campa
             statements.run_sql(session, f"SELECT {reach}")
     reader.close()
     writer = open_database(reader.url)
-    remedy = "the role of .* may not do that; name one in the URL that may$"
+    remedy = "the role of .* lacks this privilege; use a role in the URL that has it$"
     refused = pytest.raises(NotPermitted, match=f"permission denied for table .*: {remedy}")
     with refused, writer.writing() as session:
         campaign_records.set_execution(session, campaign.record.id, {"budget": 1})
@@ -434,7 +434,7 @@ def test_functions_of_other_roles_run_in_place_of_none_of_postgresqls(
     postgresql.execute("GRANT CREATE ON SCHEMA public TO stranger", name)
     stranger.execute(f"CREATE {made}")
     said = refusal(campaign.database.url)
-    assert f"the {kind} of the role stranger lies in its search_path" in said
+    assert f"the {kind} of the role stranger is in its search_path" in said
     require_opened(postgresql.url(name, user="stranger"))  # its own
 
 

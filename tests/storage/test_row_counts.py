@@ -70,13 +70,13 @@ def test_of_every_table_a_row_that_is_gone_is_noticed(database, tmp_path):
 @pytest.mark.parametrize(
     ("lost", "told"),
     [
-        (["labels"], "for row 1 of datasets: 5 were stored, and 4 are there"),
-        (["pruned_campaigns"], "for row 1 of datasets: 5 were stored, and 4 are there"),
-        (["model_loads"], "for row 1 of campaigns: 6 were stored, and 5 are there"),
-        (["canaries"], "for row 1 of campaigns: 6 were stored, and 5 are there"),
-        (["annotations"], "for row 2 of rounds: 5 were stored, and 4 are there"),
-        (["annotations", "annotation_tasks"], "for row 2 of rounds: 5 were stored, and 3 are there"),
-        (["stream_batches"], "for row 1 of campaigns: 6 were stored, and 5 are there"),
+        (["labels"], "for row 1 of datasets: 5 were stored, and 4 exist"),
+        (["pruned_campaigns"], "for row 1 of datasets: 5 were stored, and 4 exist"),
+        (["model_loads"], "for row 1 of campaigns: 6 were stored, and 5 exist"),
+        (["canaries"], "for row 1 of campaigns: 6 were stored, and 5 exist"),
+        (["annotations"], "for row 2 of rounds: 5 were stored, and 4 exist"),
+        (["annotations", "annotation_tasks"], "for row 2 of rounds: 5 were stored, and 3 exist"),
+        (["stream_batches"], "for row 1 of campaigns: 6 were stored, and 5 exist"),
     ],
 )
 def test_a_table_without_its_rows_is_noticed_and_what_is_lost_is_said(database, lost, told):
@@ -91,7 +91,7 @@ def test_examples_that_no_comparison_uses_are_missed(database):
     fill_all(database)
     with database.writing() as session:
         session.execute(text("DELETE FROM examples WHERE key = 'e4'"))
-    assert "dataset 1 was stored with 5 examples, and 4 are there" in found(database)
+    assert "dataset 1 was stored with 5 examples, and 4 exist" in found(database)
 
 
 @pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
@@ -138,7 +138,7 @@ def test_what_was_stored_before_is_not_covered_until_a_row_is_added(database):
         session.execute(text("DELETE FROM labels WHERE id = (SELECT max(id) FROM labels)"))
     assert found(database) == [
         "rows of labels, campaigns or pruned_campaigns were lost, or added, for row 1 of datasets: "
-        "3 were stored, and 2 are there"
+        "3 were stored, and 2 exist"
     ]
 
 
@@ -165,7 +165,7 @@ def test_a_count_that_cannot_be_read_is_a_problem_and_no_error(database):
         session.execute(
             text(f"UPDATE datasets SET {COLUMN} = substr({COLUMN}, 1, {OWN + 1}) || 'xyzxyzxyz' WHERE id = 1")
         )
-    assert any("an unreadable number were stored, and 2 are there" in each for each in found(database))
+    assert any("an unreadable number were stored, and 2 exist" in each for each in found(database))
 
 
 def test_a_label_or_annotation_that_is_given_again_counts_once(database):

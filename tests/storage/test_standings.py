@@ -202,7 +202,7 @@ def test_a_round_reads_nothing_and_stores_what_changed_however_many_rounds_there
 
 
 def test_a_decision_of_more_candidates_than_there_are_is_refused(campaign):
-    with pytest.raises(ConflictingRecord, match="speaks of 4 candidates, and its campaign has 3"):
+    with pytest.raises(ConflictingRecord, match="has 4 candidates, but its campaign has 3"):
         tell(campaign, 0, **{name: [None] * 4 for name in ("estimates", "lower", "upper", "status")})
 
 
@@ -210,7 +210,7 @@ def test_a_round_is_not_told_after_a_later_one(campaign):
     with campaign.database.writing() as session:
         first = campaign_round(session, campaign, 0)
     tell(campaign, 1)
-    with campaign.database.writing() as session, pytest.raises(ConflictingRecord, match="was told before"):
+    with campaign.database.writing() as session, pytest.raises(ConflictingRecord, match="out of order"):
         outcome_records.add_outcomes(session, first, [], decision(), NOW)
 
 

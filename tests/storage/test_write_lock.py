@@ -137,7 +137,7 @@ def test_a_file_in_an_older_mode_is_asked_about_too(path):
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (UNSEEN, "cannot be seen from here holds it, such as one in another container: wake or end that one"),
+        (UNSEEN, "is not visible here holds it, such as one in another container: wake or end that process"),
         (None, "no visible process holds it now; run the command again"),
     ],
 )

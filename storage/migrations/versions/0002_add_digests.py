@@ -1,4 +1,7 @@
-"""Add digests of rows and rounds, by which db check notices what was changed; older rows have none."""
+"""Add digests of rows and rounds, by which `winnow db check` detects changes.
+
+Older rows have no digest.
+"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Add digests of the rows of further tables, of which db check noticed no change; older rows have none."""
+"""Add digests of the rows of further tables, so that `winnow db check` covers them; older rows have none."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,7 @@
-"""Agreement among judges, and of an autoevaluator with annotators. Rows as in `campaign_views`."""
+"""Agreement among judges, and of an autoevaluator with annotators.
+
+Rows are as in `campaign_views`.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,13 +15,13 @@ from winnow.storage.queries.comparison_joins import side as side_of
 from winnow.storage.records.notes import is_note
 
 Sides = tuple[int, int]
-"""Sides that two judges prefer: 1 the first candidate, -1 the second, 0 neither."""
+"""Sides that two judges prefer: 1 for the first candidate, -1 for the second, 0 for neither."""
 
 
 def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Counter[Sides]]:
-    """Counts of each pair of sides that two judges took on the same duel, by their names in order.
+    """Counts of the sides that two judges took on the same duels, by the judges' names in order.
 
-    A judge's side of a duel is that of the mean of its verdicts on it, in either presentation order.
+    A judge's side of a duel is that of the mean of its verdicts on the duel, in both presentation orders.
     """
     opinions = (
         select(Judgment.comparison_id, Judgment.judge, func.avg(Judgment.verdict).label("verdict"))
@@ -44,7 +47,7 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
 
 
 def without_opinion(session: Session, campaign_id: int) -> dict[str, int]:
-    """Number of scored comparisons without any parsed verdict of a judge that was called, by judge."""
+    """Number of scored comparisons for which a called judge gave no parsed verdict, by judge."""
     silent = (
         select(Judgment.judge)
         .join(Comparison, Comparison.id == Judgment.comparison_id)
@@ -59,7 +62,7 @@ def without_opinion(session: Session, campaign_id: int) -> dict[str, int]:
 
 
 def shared_sides(session: Session, campaign_id: int, other_id: int) -> Counter[Sides]:
-    """Counts of each pair of sides that two campaigns took on the same outputs.
+    """Counts of the sides that two campaigns took on the same outputs.
 
     The side of a duel is the preferred candidate. The side of a single output is whether its own score is
     above or below 1/2, also if several outputs form the score of an example. Outputs of two campaigns are the
@@ -120,7 +123,7 @@ def _single_texts(campaign_id: int) -> CompoundSelect[tuple[int, int | None, flo
 def _counted(
     session: Session, one: CTE, other: CTE, same: ColumnElement[bool]
 ) -> Sequence[tuple[int, int, int]]:
-    """Counts of each pair of sides of two campaigns with the same outputs."""
+    """Counts of the sides of two campaigns on the same outputs."""
     sides = [side_of(each.c.outcome).label(name) for each, name in ((one, "side"), (other, "other_side"))]
     joined = select(*sides, func.count()).join(other, and_(other.c.example_id == one.c.example_id, same))
     return session.execute(joined.select_from(one).group_by(*sides)).tuples().all()
@@ -129,8 +132,8 @@ def _counted(
 def annotators(session: Session, campaign_id: int) -> list[Row]:
     """Annotators of a campaign's outputs, with counts and means: one row per name.
 
-    `unclear` counts the tasks marked as impossible to judge, `mean` is the mean of the rest: the score for
-    ratings, the preference for the first candidate for pairs.
+    `unclear` counts the tasks marked as impossible to judge. `mean` is the mean of the other answers: the
+    score for ratings, the preference for the first candidate for pairs.
     """
     rows = session.execute(
         select(
@@ -150,8 +153,8 @@ def annotators(session: Session, campaign_id: int) -> list[Row]:
 def human_agreement(session: Session, campaign_id: int) -> list[Row]:
     """Agreement of the autoevaluator with the human labels: one row per candidate, in testing order.
 
-    `labels` counts the examples with a loss from both, `same` those with equal losses; `human_loss` and
-    `auto_loss` are the means over them.
+    `labels` counts the examples with a loss from both, `same` those with equal losses. `human_loss` and
+    `auto_loss` are the means over the examples with both losses.
     """
     equal = case((Comparison.human_loss == Comparison.auto_loss, 1), else_=0)
     rows = session.execute(

@@ -1,4 +1,7 @@
-"""Views of certificates: risks instead of scores. Rows as in `storage.queries.campaign_views`."""
+"""Views of certificates: risks instead of scores.
+
+Rows are as in `storage.queries.campaign_views`.
+"""
 
 from collections.abc import Iterator
 
@@ -12,9 +15,10 @@ from winnow.storage.queries.costs import used_examples
 
 
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
-    """One row per candidate, lowest risk first; `best` is the cheapest certified one.
+    """One row per candidate, lowest risk first.
 
-    `estimate`, `lower` and `upper` are those of the risk, the mean loss, in the latest decision.
+    `best` marks the cheapest certified candidate. `estimate`, `lower` and `upper` are those of the risk, the
+    mean loss, in the latest decision.
     """
     rows = campaign_views.leaderboard(session, campaign_id)
     return sorted(rows, key=lambda row: (row["estimate"] is None, row["estimate"] or 0.0))
@@ -49,7 +53,7 @@ def unanswerable(session: Session, campaign_id: int) -> int:
 
 
 def with_reason(session: Session, campaign_id: int, reason: str) -> tuple[int, int]:
-    """Numbers of a campaign's comparisons unscored for this reason, and of their examples."""
+    """Number of a campaign's comparisons unscored for this reason, and number of their examples."""
     found = used_examples(campaign_id).where(Comparison.reason == reason).subquery()
     counts = select(func.count(), func.count(found.c.example_id.distinct())).select_from(found)
     comparisons, examples = session.execute(counts).one()

@@ -1,4 +1,7 @@
-"""Views of duels: win rates, and behaviour of the judges. Rows as in `campaign_views`."""
+"""Views of duels: win rates, and behaviour of the judges.
+
+Rows are as in `campaign_views`.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +31,10 @@ from winnow.storage.records.campaigns import candidate_names
 def comparisons(
     session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
 ) -> Iterator[Row]:
-    """Yield all duels with outputs and outcome (1: the first candidate is preferred), in planned order."""
+    """Yield all duels with outputs and outcome, in planned order.
+
+    Outcome 1 means that the first candidate is preferred.
+    """
     rows = (
         joined(
             select(
@@ -60,7 +66,10 @@ def comparisons(
 
 
 def head_to_head(session: Session, campaign_id: int) -> list[Row]:
-    """One row per candidate and opponent with duels, by position; a tie is half a win in `win_rate`."""
+    """One row per candidate and opponent with duels, by position.
+
+    In `win_rate` a tie is half a win.
+    """
     found: dict[tuple[int, int], dict[str, float]] = {}
     rows = session.execute(
         select(
@@ -101,7 +110,7 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
 
 
 def shares_of(session: Session, campaign_id: int, candidate: str) -> dict[str, tuple[float, int]]:
-    """A candidate's share of wins in its scored duels with each opponent, with the number of these duels."""
+    """Share of wins and number of scored duels of a candidate with each opponent."""
     rows = session.execute(
         select(A.name, B.name, DuelStats.outcome_sum, DuelStats.scored)
         .join(A, A.id == DuelStats.candidate_a_id)
@@ -118,9 +127,10 @@ def shares_of(session: Session, campaign_id: int, candidate: str) -> dict[str, t
 
 
 def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Yield all judge calls with replies, in order; single outputs have no `candidate_b`.
+    """Yield all judge calls with replies, in order.
 
-    `metric` is the metric for which the call was made, None for the outcome.
+    `candidate_b` is None for single outputs. `metric` is the metric for which the call was made, None for the
+    outcome.
     """
     reply = aliased(Generation)
     rows = (
@@ -156,7 +166,7 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
 
     `first_wins` is the mean preference for the output that was shown first, 1/2 without position bias.
     `flip_rate` is the share of questions answered in both orders whose two verdicts take different sides; a
-    tie and a preference count as different. Both are null without such verdicts.
+    tie and a preference count as different. Both are null if the judge has no such verdicts.
     """
     found: dict[str, Row] = {}
     for row in verdicts(session, campaign_id):
@@ -182,7 +192,7 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
 
 
 def verdicts(session: Session, campaign_id: int) -> list[Row]:
-    """Counts of each verdict, and of each reason for a missing one, by judge and presentation_order."""
+    """Counts of each verdict, and of each reason for a missing one, by judge and presentation order."""
     rows = session.execute(
         select(
             Judgment.judge,
@@ -208,8 +218,8 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
 def unread(session: Session, campaign_id: int) -> list[Row]:
     """Reasons for unparsed verdicts: one row per judge and reason, most frequent first.
 
-    A judge is counted separately for each metric, and for the outcome, for which `metric` is None.
-    `judgments` counts calls, each attempt separately, and `share` is their share of the judge's calls.
+    A judge is counted separately for each metric, and for the outcome (`metric` is None). `judgments` counts
+    calls, each attempt separately, and `share` is their share of the judge's calls.
     """
     rows = session.execute(
         select(Judgment.metric, Judgment.judge, Judgment.reason, func.count())
@@ -238,7 +248,7 @@ def unread(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """By judge: number of questions with verdicts in both orders, and of those with different sides.
+    """By judge: number of questions with verdicts in both orders, and number with different sides.
 
     A tie in one order and a preference in the other count as different sides.
     """

@@ -1,6 +1,6 @@
-"""Earlier campaigns with outcomes on the same examples, of one dataset or an edited one.
+"""Earlier campaigns with outcomes on the same examples, from one dataset or an edited version of it.
 
-Deleted campaigns count as well: a choice can have been made after seeing their results.
+Deleted campaigns count too: a choice can have been made after seeing their results.
 """
 
 from collections.abc import Collection
@@ -20,9 +20,10 @@ from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
 def campaigns_before(
     session: Session, campaign: CampaignRecord, *, with_duels: bool = False
 ) -> list[CampaignRecord]:
-    """Scoring campaigns on any data, deleted or not, that began before a given one, latest first.
+    """Scoring campaigns on any data that began before the given campaign, latest first.
 
-    If candidates were added to it later, campaigns that began before the last of these additions count too.
+    Deleted campaigns are included. If candidates were added to the given campaign later, campaigns that began
+    before the last of these additions count too.
     """
     last = max(first_rounds(session, campaign.id), default=0)
     joined_at = session.scalar(
@@ -54,9 +55,9 @@ def positions_elsewhere(
 ) -> set[int]:
     """Positions of these examples in another dataset, for those that it contains.
 
-    A file becomes another dataset when a line is added, or a column that no prompt shows. Its matching
-    examples have the same input and the same key. If keys have changed (row numbers, or keys made of all
-    columns), examples match if their input occurs exactly once in each dataset.
+    A file becomes another dataset if a line is added, or a column that no prompt shows. Matching examples
+    have the same input and the same key. If keys have changed (row numbers, or keys made of all columns),
+    examples match if their input occurs exactly once in each dataset.
     """
     if dataset_id == other_id:
         return set(positions)
@@ -76,7 +77,7 @@ def positions_elsewhere(
 
 
 def _once(dataset_id: int) -> CTE:
-    """Inputs that occur once in a dataset, with their positions."""
+    """Query for the inputs that occur once in a dataset, with their positions."""
     return (
         select(Example.input_digest, func.min(Example.position).label("position"))
         .where(Example.dataset_id == dataset_id)
@@ -108,7 +109,7 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
 
 
 def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
-    """Examples with annotations for a campaign, whether its rounds were completed or not."""
+    """Query for the examples with annotations for a campaign, in completed rounds or not."""
     return (
         select(AnnotationTask.example_id)
         .join(Annotation, Annotation.task_id == AnnotationTask.id)
@@ -118,6 +119,9 @@ def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
 
 
 def _is_of(campaign: CampaignRecord) -> ColumnElement[bool]:
-    """Condition that a comparison has one or two candidates, as in its campaign; makes an index usable."""
+    """Condition that a comparison has one or two candidates, as in its campaign.
+
+    Every comparison meets it, but it makes an index usable.
+    """
     second = Comparison.candidate_b_id
     return second.is_not(None) if traits_of(campaign.objective).compares_pairs else second.is_(None)

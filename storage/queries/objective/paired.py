@@ -1,4 +1,4 @@
-"""Two candidates on the examples on which both were scored, one number per example, by position."""
+"""Two candidates on the examples on which both were scored: one number per example, by position."""
 
 from collections.abc import Collection
 from functools import cache
@@ -59,9 +59,9 @@ def metric_values(
 
 
 def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, most: int) -> list[Scored]:
-    """Preference for a candidate over another, from 0 to 1, by example; at most the first `most`.
+    """Preference for a candidate over another, in [0, 1], by example.
 
-    The scores are those of the comparisons of the two candidates on the example.
+    At most the first `most`. The preference is the mean over the duels of the two candidates on the example.
     """
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     rows = (
@@ -124,9 +124,9 @@ def outcomes(session: Session, campaign_id: int, name: str) -> dict[str, float |
 def outcomes_since(
     session: Session, campaign_id: int, name: str, after: int | None
 ) -> list[tuple[int, float | None]]:
-    """Outcomes of a candidate with example ids, in rounds after a given one; for benchmarks.
+    """Example ids and outcomes of a candidate in rounds after a given round.
 
-    Only rounds with a number above `after` count; all rounds if `after` is None.
+    For benchmarks. Only rounds with a number above `after` count; all rounds if `after` is None.
     """
     rows = select(Comparison.example_id, Comparison.outcome).where(Comparison.candidate_b_id.is_(None))
     own = _candidate_id(campaign_id, name)
@@ -136,7 +136,7 @@ def outcomes_since(
         rows = rows.join(Round, Round.id == Comparison.round_id).where(
             Round.campaign_id == campaign_id,
             Round.number > after,
-            # Prevents an index on the candidate, which would read all its comparisons for a few.
+            # `+ 0` prevents the use of an index on the candidate, which would read all its comparisons.
             Comparison.candidate_a_id + 0 == own,
         )
     return list(session.execute(rows).tuples())
@@ -148,7 +148,7 @@ class Scores(NamedTuple):
     difference: float
     """Score of the first candidate minus that of the second."""
     prompt_id: int | None
-    """Prompt of the first one's output; None without a stored output."""
+    """Prompt of the first candidate's output; None without a stored output."""
 
 
 def score_differences(session: Session, campaign_id: int, first: str, second: str) -> list[Scores]:
@@ -167,22 +167,22 @@ def score_differences(session: Session, campaign_id: int, first: str, second: st
 
 
 class Draw(NamedTuple):
-    """A finished comparison of a candidate, or of two in a duel."""
+    """A finished comparison of a candidate, or of two candidates in a duel."""
 
     candidate: int
-    """Position of the candidate; of the first in a duel."""
+    """Position of the candidate; in a duel, of the first candidate."""
     example: int
     """Position of the example."""
     outcome: float | None
 
 
 def draws(session: Session, campaign_id: int, *, spared: float | None = None) -> list[Draw]:
-    """All comparisons of single candidates, in the order in which they were drawn.
+    """All comparisons of single candidates, in the order of the draws.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
-        spared: Outcome of comparisons that needed no verdict; None if the campaign spares none.
+        spared: Outcome of comparisons that needed no verdict; None if the campaign has no such comparisons.
     """
     outcome: ColumnElement[float | None] = Comparison.outcome.expression
     if spared is not None:
@@ -200,9 +200,9 @@ def draws(session: Session, campaign_id: int, *, spared: float | None = None) ->
 
 
 def first_duels(session: Session, campaign_id: int, first: str, second: str) -> list[Draw]:
-    """First scored duel of two candidates on each example, in order; the outcome is the first candidate's.
+    """First scored duel of two candidates on each example, in order.
 
-    An example without a scored duel has a row without an outcome.
+    The outcome is the first candidate's. An example without a scored duel has a row without an outcome.
     """
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     rows = (
@@ -231,7 +231,7 @@ def positions_scored(session: Session, campaign_id: int, name: str) -> set[int]:
 
 
 def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str) -> tuple[int, int]:
-    """Numbers of examples and of the first one's prompts in the scored duels of two candidates."""
+    """Numbers of examples, and of the first candidate's prompts, in the scored duels of two candidates."""
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     text = case((is_ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
     found = (
@@ -247,9 +247,10 @@ def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str
 def unscored(
     session: Session, campaign_id: int, first: str, second: str, *, duels: bool, but: Collection[str] = ()
 ) -> int:
-    """Number of two candidates' comparisons without an outcome: their own, or their duels with each other.
+    """Number of comparisons of two candidates without an outcome.
 
-    Those of single candidates with the reasons `but` do not count.
+    Counts their own comparisons, except those with the reasons `but`; if `duels`, their duels with each
+    other.
     """
     if duels:
         are_theirs = or_(_is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first))
@@ -263,7 +264,10 @@ def unscored(
 
 
 def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str | None, int]:
-    """Number of examples on which a candidate was scored, by opponent, which is None except in duels."""
+    """Number of examples on which a candidate was scored, by opponent.
+
+    The key is None except for duels.
+    """
     own, rival = _candidate_id(campaign_id, name), _rival()
     is_first = Comparison.candidate_a_id == own
     other = case((is_first, Comparison.candidate_b_id), else_=Comparison.candidate_a_id)
@@ -277,7 +281,7 @@ def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str |
     return {each: count for each, count in session.execute(rows)}
 
 
-@cache  # creating it takes longer than its use
+@cache  # creating the alias takes longer than using it
 def _rival() -> type[Candidate]:
     return aliased(Candidate)
 
@@ -285,7 +289,7 @@ def _rival() -> type[Candidate]:
 def _is_score(comparison: type[Comparison], campaign_id: int, name: str) -> ColumnElement[bool]:
     return and_(
         comparison.candidate_a_id == _candidate_id(campaign_id, name),
-        # Always true in such a campaign; stating it allows the index of pairs.
+        # Always true in such a campaign, but it makes the index of pairs usable.
         comparison.candidate_b_id.is_(None),
         comparison.outcome.is_not(None),
     )

@@ -1,4 +1,7 @@
-"""Views of a routed campaign: candidates chosen for its prompts. Rows as in `campaign_views`."""
+"""Views of a routed campaign: candidates chosen for its prompts.
+
+Rows are as in `campaign_views`.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,12 +14,15 @@ from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, Comparison, Example, Round
 
 WINDOWS = 10
-"""Number of parts into which the rounds so far are divided."""
+"""Number of windows into which the rounds so far are divided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """Number of scored prompts, and their mean score; None without scored prompts."""
+    """Number of scored prompts, and their mean score.
+
+    The mean is None without scored prompts.
+    """
 
     count: int
     mean: float | None
@@ -25,8 +31,8 @@ class Answered:
 def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[Row]:
     """Picks of candidates over time: one row per window of rounds, prompt type and candidate.
 
-    `until` is the number of prompts answered by the end of the window, `share` the candidate's share of the
-    prompts of that type in it, `mean` its mean score on them.
+    `until` is the number of prompts answered by the end of the window. `share` is the candidate's share of
+    the prompts of that type in the window, and `mean` its mean score on them.
     """
     n_rounds = session.scalars(
         select(func.coalesce(func.max(Round.number) + 1, 0))
@@ -77,7 +83,10 @@ def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[R
 
 
 def _field(name: str) -> ColumnElement[str]:
-    """A field of the examples, or, if the name has a dot and is not a column, a part of an object."""
+    """A field of the examples.
+
+    If the name has a dot and is not a column, a part of an object.
+    """
     whole = Example.fields[name].as_string()
     return func.coalesce(whole, Example.fields[tuple(name.split("."))].as_string()) if "." in name else whole
 
