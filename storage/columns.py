@@ -1,4 +1,7 @@
-"""Column types that are equal in all databases: UTC times, any text, names, large integers."""
+"""Column types that are equal in all databases.
+
+They store UTC times, any text, names and large integers.
+"""
 
 import datetime as dt
 

@@ -98,7 +98,7 @@ class SchemaMissing(StorageError):
 
 
 class SchemaForeign(StorageError):
-    """The database belongs to another program, which has an Alembic revision of its own."""
+    """The database belongs to another program with an Alembic revision."""
 
     def __init__(self, url: str, found: str) -> None:
         super().__init__(

@@ -1,6 +1,7 @@
-"""Types of rows and JSON documents for readers: keys are names, values are of any JSON type.
+"""Types of rows and JSON documents for readers.
 
-The type of a value follows from its column, or from the writer of the document.
+Keys are names, values are of any JSON type. The type of a value follows from its column, or from the writer
+of the document.
 """
 
 from collections.abc import Mapping, Sequence

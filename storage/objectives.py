@@ -16,7 +16,8 @@ Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 """Kind of amount that a budget limits."""
 
 Simulated = Literal["tables of scores", "duels", "routes"]
-"""Kind of data that `winnow simulate` replays for an objective, in the words of its help."""
+"""Kind of data that `winnow simulate` replays for an objective.
+The text is that of the command's help."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -36,30 +37,32 @@ class Traits:
     steps: str = "winnow.tasks.objectives.protocol:RoundSteps"
     """Import path of the class that implements the steps of its rounds."""
     terminal: str
-    """Address of a function that takes a campaign's record and returns the sections of its terminal
-    report."""
+    """Import path of a function that returns the sections of a terminal report.
+    The function takes a campaign's record."""
     page: str
     """Module with the sections of its page: `builders_of` and `SAMPLES`.
     Also `MEASURED`, unless the objective compares pairs."""
     outcome: str | None = None
-    """Import path of a function that takes a decision, a reason and a claim and returns the outcome of an
-    ended campaign; None if the answer is the best candidate."""
+    """Import path of a function that returns an ended campaign's outcome.
+    The function takes a decision, a reason and a claim. None if the answer is the best candidate."""
     details: str | None = None
-    """Import path of a function that takes a `Look` and returns data that only its answers have:
-    the certificate, or the results of routing."""
+    """Import path of a function that returns data of the objective's own answers.
+    The function takes a `Look`. The data are the certificate, or the results of routing."""
     missing: str | None = None
-    """Import path of a function that takes a `Look` and returns, by candidate position, the number of missing
-    outcomes and their cause; None if the statistics of candidates have them."""
+    """Import path of a function that counts the missing outcomes.
+    The function takes a `Look` and returns, by candidate position, the number of missing outcomes and
+    their cause. None if the statistics of candidates have them."""
     fresh_positions: str | None = None
     """Import path of a function that takes a `Look` and returns example positions.
     The outcomes of these examples must not have been seen when the campaign was designed. None if these
     are the held-out examples."""
     lines: str | None = None
-    """Import path of a function that takes an `Answer` and returns the lines on its result and certainty;
-    None if the answer is the best candidate."""
+    """Import path of a function that returns the lines on result and certainty.
+    The function takes an `Answer`. None if the answer is the best candidate."""
     headline: str | None = None
-    """Import path of a function that takes an `Answer` and returns two parts of its headline: the
-    result and its certainty; None if the answer is the best candidate."""
+    """Import path of a function that returns two parts of the headline.
+    The function takes an `Answer`; the parts are the result and its certainty. None if the answer is the
+    best candidate."""
     estimated: str
     """Name of the value that is estimated for each candidate."""
     unused_keys: tuple[str, ...] = ()
@@ -68,16 +71,19 @@ class Traits:
     """The amount that the selector counts; a budget that is a plain number limits it."""
     fewest_candidates: int = 2
     compares_pairs: bool = False
-    """Whether a comparison is a duel of two candidates, which only a judge of pairs can decide."""
+    """Whether a comparison is a duel of two candidates.
+    Only a judge of pairs can decide a duel."""
     default_selector: str | None = None
     """Selector of a file that names no selector, with the full grid as its budget.
     None if a file must name a selector."""
     looks_for_best: bool = False
     """Whether the answer is the best candidate."""
     scores_a_benchmark: bool = False
-    """Whether the result is a table of one score per candidate and example of a fixed data set."""
+    """Whether the result is a table of scores of a benchmark.
+    The table has one score per candidate and example of a fixed data set."""
     measures_risk: bool = False
-    """Whether losses are measured, on examples that people label, and lower estimates are better."""
+    """Whether losses are measured, on examples that people label.
+    Lower estimates are then better."""
     is_stream: bool = False
     """Whether examples arrive over time, and each is routed to one candidate."""
     can_be_rescored: bool = False
@@ -87,7 +93,8 @@ class Traits:
     simulated: Simulated | None = None
     """Data that its selectors are simulated on; None if they cannot be simulated."""
     unforeseen: str = "when it ends"
-    """Costs that `winnow plan` cannot predict for the objective, as the end of a sentence."""
+    """Costs that `winnow plan` cannot predict for the objective.
+    The text is the end of a sentence."""
     demo: str | None = None
     """Import path of the function that prepares its demo."""
     views: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,8 @@
-"""Open files that a user or a campaign's file names: only plain files, and without waiting.
+"""Open files that a user or a campaign's file names.
 
-Opening a named pipe waits for a writer, reading a terminal or a device may never end, and a folder or a
-socket has no content. The kind is checked before the file is opened, and again by its descriptor.
+Only plain files are opened, and without waiting. Opening a named pipe waits for a writer, reading a terminal
+or a device may never end, and a folder or a socket has no content. The kind is checked before the file is
+opened, and again by its descriptor.
 """
 
 import errno
@@ -58,9 +59,10 @@ def require_plain(path: str | Path) -> None:
 
 
 def refuse_link_elsewhere(path: str | Path) -> None:
-    """Raise if writing to a path would follow a link to another folder than the link's own.
+    """Refuse to write through a link to another folder.
 
-    A third party who provided the working folder may have made such a link. The last part of the path is
+    The function raises if writing to the path would follow a link to another folder than the link's own. A
+    third party who provided the working folder may have made such a link. The last part of the path is
     checked; in a relative path, also all parts below the working folder. Links above that, and the folders of
     an absolute path, are the user's own.
 
@@ -79,7 +81,7 @@ def refuse_link_elsewhere(path: str | Path) -> None:
 
 
 def _folders_below_here(path: Path) -> list[Path]:
-    """Folders that a relative path goes through below the working folder, outermost first."""
+    """Folders below the working folder on a relative path, outermost first."""
     if path.is_absolute():
         return []
     here = Path.cwd()

@@ -1,4 +1,7 @@
-"""Consistency checks of a database, including its sums: the first half of `winnow db check`."""
+"""Consistency checks of a database: the first half of `winnow db check`.
+
+They include the stored sums.
+"""
 
 from math import isclose
 from typing import Any
@@ -32,7 +35,8 @@ Key = tuple[object, ...]
 Values = tuple[Any, ...]
 
 SAME = 1e-9
-"""Relative tolerance for sums of fractions, because these depend on the order of addition."""
+"""Relative tolerance for sums of fractions.
+These sums depend on the order of addition."""
 
 IS_TOLD = "EXISTS (SELECT 1 FROM decisions d WHERE d.round_id = r.id)"
 
@@ -56,7 +60,10 @@ _REMEMBERED_IN_STATS = "SELECT campaign_id, sum(generations) FROM reuse_stats GR
 
 
 def wrong_tallies(session: Session) -> list[str]:
-    """A sentence for each candidate, pair and campaign whose stored sums differ from the sums of its rows."""
+    """Candidates, pairs and campaigns whose stored sums differ from their rows.
+
+    One sentence for each.
+    """
     stats = _differing(session, 2, _stored(STATS[:-1], "candidate_stats"), COUNTED.format(where="1 = 1"))
     stats |= set(_by_key(session, 2, _STRAY_DETAILS))
     duels = (*KEYS["duel_stats"], *DUEL_SUMS)
@@ -168,7 +175,10 @@ def _broken_file(session: Session) -> list[str]:
 
 
 def _broken_references(session: Session) -> list[str]:
-    """Sentences about references to missing rows, as after loading part of a dump without constraints."""
+    """Sentences about references to missing rows.
+
+    Loading part of a dump without constraints leaves such references.
+    """
     found = []
     for table in Base.metadata.sorted_tables:
         for key in table.foreign_keys:
@@ -235,7 +245,10 @@ def _told_early(session: Session) -> list[str]:
 
 
 def _wrong_changes(session: Session) -> list[str]:
-    """Sentences about rounds whose decision states another number of changed rows than is stored."""
+    """Sentences about rounds whose decision has a wrong number of changed rows.
+
+    The number of stored rows differs from the one in the decision.
+    """
     changed = union_all(*(select(table_of(part.model).c.round_id) for part in PARTS)).subquery()
     stored = select(changed.c.round_id, func.count().label("rows")).group_by(changed.c.round_id).subquery()
     rows = session.execute(
@@ -253,7 +266,10 @@ def _wrong_changes(session: Session) -> list[str]:
 
 
 def _unlike_their_best(session: Session) -> list[str]:
-    """Sentences about decisions whose values for the best candidate differ from the stored status."""
+    """Sentences about decisions whose best candidate has other stored values.
+
+    These are values for the best candidate that differ from its stored status.
+    """
     last = select(func.max(Standing.round_id)).where(
         Standing.candidate_id == Decision.best_candidate_id, Standing.round_id <= Decision.round_id
     )

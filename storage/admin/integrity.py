@@ -27,10 +27,10 @@ MOST_OF_A_TABLE = 5
 
 
 def unreadable_values(session: Session) -> list[str]:
-    """Values of a SQLite file that do not match their column's type, one sentence each.
+    """Values of a SQLite file that do not match their column's type.
 
-    SQLite accepts any bytes in any column. Reading such a row raises an error, so no further check is then
-    possible. PostgreSQL enforces the types of columns.
+    One sentence for each. SQLite accepts any bytes in any column. Reading such a row raises an error, so no
+    further check is then possible. PostgreSQL enforces the types of columns.
     """
     connection = session.connection()
     if connection.dialect.name != "sqlite":
@@ -86,7 +86,10 @@ class _Text(bytes):
 
 @contextmanager
 def _as_bytes(driver: sqlite3.Connection) -> Iterator[None]:
-    """Make the driver return texts as `_Text`, because invalid UTF-8 would abort the whole query."""
+    """Make the driver return texts as `_Text`.
+
+    With ordinary texts, invalid UTF-8 would abort the whole query.
+    """
     before = driver.text_factory
     driver.text_factory = _Text
     try:
@@ -104,9 +107,9 @@ def _can(read: Callable[[Any], object], value: object) -> bool:
 
 
 def _reader(type_: object) -> Callable[[Any], object]:
-    """Function that parses a stored value of a column, and raises if the value is invalid.
+    """Function that parses a stored value of a column.
 
-    Values are as the driver returns them.
+    The function raises if the value is invalid. Values are as the driver returns them.
     """
     kind = getattr(type_, "impl", type_)
     if isinstance(kind, JSON):
@@ -184,7 +187,10 @@ def _changed_prompts(session: Session) -> list[str]:
 
 
 def _changed_rounds(session: Session) -> list[str]:
-    """Sentences about rounds whose rows, or whose link to the previous round, were changed."""
+    """Sentences about rounds that were changed after they were stored.
+
+    Their rows, or their links to the previous round, differ from the stored digests.
+    """
     connection = session.connection()
     table = table_of(Decision)
     columns = decision_columns(table)
@@ -212,7 +218,10 @@ def _changed_rounds(session: Session) -> list[str]:
 
 
 def _first(sentences: list[str], table: str, what: str) -> list[str]:
-    """The first sentences about the rows of a table, with the number of further sentences."""
+    """The first sentences about the rows of a table.
+
+    The number of further sentences follows them.
+    """
     more = len(sentences) - MOST_OF_A_TABLE
     return sentences if more <= 0 else [*sentences[:MOST_OF_A_TABLE], f"{more:,} more {what} in {table}"]
 

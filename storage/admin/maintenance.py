@@ -33,9 +33,9 @@ Those of other schemas belong to other programs."""
 
 
 def table_sizes(session: Session) -> list[JsonObject]:
-    """Rows and bytes of each table, including its indexes, in the order of the data flow.
+    """Rows and bytes of each table, in the order of the data flow.
 
-    The bytes are None if SQLite was built without `dbstat`.
+    The bytes include the table's indexes. They are None if SQLite was built without `dbstat`.
     """
     sizes = _bytes_by_table(session)
     return [
@@ -98,7 +98,10 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Content of a table; equal if and only if the rows are equal, in any kind of database."""
+    """Content of a table, comparable between databases of any kind.
+
+    Two contents are equal if and only if the rows are equal.
+    """
 
     rows: int
     digest: str
@@ -108,10 +111,10 @@ class Content:
 def copy_database(
     source: Database, target: Database, *, report: Callable[[str, Content], None] = lambda *_: None
 ) -> None:
-    """Copy every row, with its id, into an empty database, and verify the copy row by row.
+    """Copy every row, with its id, into an empty database.
 
-    The source is read in one snapshot, so campaigns can run meanwhile. The target is written in one
-    transaction: an interrupted copy leaves it empty, and can be repeated.
+    The copy is verified row by row. The source is read in one snapshot, so campaigns can run meanwhile. The
+    target is written in one transaction: an interrupted copy leaves it empty, and can be repeated.
 
     Args:
         source: A database of this release's schema.

@@ -86,9 +86,10 @@ class Prunable:
 def prunable(
     session: Session, *, before: dt.datetime, name: str | None = None, staying: Collection[str] = ()
 ) -> list[Prunable]:
-    """Campaigns without a plan, output, annotation or decision since a time, oldest first.
+    """Campaigns without any stored activity since a time, oldest first.
 
-    `name` selects only the campaign of this name; `staying` names campaigns to keep in any case.
+    Activity is a plan, an output, an annotation or a decision. `name` selects only the campaign of this name;
+    `staying` names campaigns to keep in any case.
     """
     rows = session.execute(
         select(
@@ -129,7 +130,10 @@ def prunable(
 
 
 def _later(session: Session, campaign_id: int) -> list[dt.datetime | None]:
-    """Last times at which an annotation task was shown or answered, and an output was stored."""
+    """Last times of a campaign's annotation tasks and outputs.
+
+    These are the times at which a task was shown or answered, and an output was stored.
+    """
     asked = (
         select(func.max(AnnotationTask.held_at), func.max(Annotation.annotated_at))
         .select_from(AnnotationTask)
@@ -256,11 +260,15 @@ def _judged(campaign_id: int) -> Select[tuple[int]]:
 
 
 Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
-"""Creates a condition that a row belongs to certain rounds, from the row's column of round ids."""
+"""Creates a condition that a row belongs to certain rounds.
+The argument is the row's column of round ids."""
 
 
 def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
-    """Condition that a comparison, output, judgment, task or pin of these rounds refers to a generation."""
+    """Condition that rows of these rounds refer to a generation.
+
+    These rows are comparisons, outputs, judgments, tasks and pins.
+    """
     played, of_several = aliased(Comparison), aliased(Comparison)
     compares = or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id)
     shows = or_(

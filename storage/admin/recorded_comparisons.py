@@ -1,6 +1,7 @@
-"""All recorded comparisons with everything that determines their outputs, in bounded memory.
+"""All recorded comparisons, with everything that determines their outputs.
 
-A comparison is included even if a row that it refers to is missing; the corresponding part is then None.
+The memory used is bounded. A comparison is included even if a row that it refers to is missing; the
+corresponding part is then None.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ REPLY, SHOWN = aliased(Generation), aliased(Prompt)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedText:
-    """A stored generation, with the inputs of its key and everything that a judge sees of it."""
+    """A stored generation, as judges see it and with the inputs of its key."""
 
     request_key: str
     """SHA-256 of everything that determines the output."""
@@ -94,7 +95,8 @@ class RecordedComparison:
     position: int
     planned_arms: Sequence[int]
     planned_example: int | None
-    """Example as planned; None if the plan has no such position, in which case the arms are empty."""
+    """Example as planned.
+    None if the plan has no such position; the arms are then empty."""
     candidates: Sequence[str]
     """Candidate names, by side."""
     arms: Sequence[int | None]
@@ -138,7 +140,10 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
 
 
 class _Parts:
-    """Rows that belong to comparisons and come in their order, returned one comparison at a time."""
+    """Rows that belong to comparisons, returned one comparison at a time.
+
+    The rows must come in the order of the comparisons.
+    """
 
     def __init__(self, rows: Iterator[SqlRow]) -> None:
         self._groups = groupby(rows, key=lambda row: row.comparison_id)

@@ -1,4 +1,7 @@
-"""Upgrade a database to this release's schema, and refuse databases of other releases."""
+"""Upgrade a database to this release's schema.
+
+Databases of other releases are refused.
+"""
 
 import threading
 from collections.abc import Generator
@@ -36,7 +39,8 @@ CLOSED = """\
 SELECT quote_ident(nspname) FROM pg_namespace
 WHERE quote_ident(nspname) = ANY (regexp_split_to_array(current_setting('search_path'), ' *, *'))
 AND NOT has_schema_privilege(oid, 'USAGE')"""
-"""Query for schemas of the search path that the server skips because the role lacks the USAGE privilege."""
+"""Query for schemas of the search path that the server skips.
+It skips a schema if the role lacks the USAGE privilege on it."""
 
 PASSED_OVER = """\
 SELECT name, current_schema() FROM (
@@ -49,7 +53,8 @@ AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = lower(name))"""
 The second column is the schema in which tables would be created instead."""
 
 _MIGRATING = threading.Lock()
-"""Lets only one thread migrate at a time, because Alembic's context is global to the process."""
+"""Lets only one thread migrate at a time.
+Alembic's context is global to the process."""
 
 
 def upgrade(database: Database) -> tuple[str | None, str]:
@@ -212,7 +217,10 @@ A server's catalogues are readable without rights on the tables."""
 
 
 def _require_columns(database: Database) -> None:
-    """Raise if the tables have other columns than the models, as in databases of unreleased versions."""
+    """Raise if the tables have other columns than the models.
+
+    Databases of unreleased versions have such tables.
+    """
     with database.named_errors(), database.engine.execution_options(**{READS: True}).connect() as connection:
         rows = connection.execute(text(COLUMNS[connection.dialect.name]))
         found = {(table, column) for table, column in rows if table in Base.metadata.tables}

@@ -59,7 +59,8 @@ FEWER = "close some, wait, or raise max_connections or the role's limit, then ru
 MORE_TIME = "; if the role or database has a statement_timeout, raise it"
 
 STRAY_AT = re.compile(r"[^:]*://[^:/]*:[^@]*@.*@", re.DOTALL)
-"""Matches a URL with an @ in the text after a password's @, usually because the password contains an @."""
+"""Matches a URL with an @ in the text after a password's @.
+The usual cause is a password that contains an @."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,10 @@ class Database:
 
     @contextmanager
     def outside_transactions(self) -> Generator[Callable[[str], None], None, None]:
-        """Yield a function that runs statements that are forbidden in transactions, such as VACUUM."""
+        """Yield a function that runs statements outside transactions.
+
+        Some statements, such as VACUUM, are forbidden in transactions.
+        """
         with self.named_errors():
             connection = self.engine.raw_connection()
             try:
@@ -295,9 +299,9 @@ def shown_url(url: str) -> str:
 
 
 def absolute_url(url: str) -> str:
-    """Make the URL of a SQLite file absolute, for processes with another working folder.
+    """Make the URL of a SQLite file absolute.
 
-    Other URLs are unchanged.
+    Processes with another working folder can then use it. Other URLs are unchanged.
     """
     with suppress(ArgumentError, ValueError):
         read = make_url(url)
@@ -313,7 +317,10 @@ def absolute_url(url: str) -> str:
 
 
 def storage_option(url: str) -> str:
-    """The `--storage` option for a printed command, shell-quoted, because URLs can contain ? and &."""
+    """The `--storage` option for a printed command, shell-quoted.
+
+    URLs can contain ? and &.
+    """
     return f"--storage {shlex.quote(shown_url(url))}"
 
 

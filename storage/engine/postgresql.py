@@ -1,9 +1,10 @@
-"""Open PostgreSQL: one writer at a time as in SQLite, and readers on one unchanging snapshot.
+"""Open PostgreSQL with one writer at a time, as in SQLite.
 
-Every writing transaction first locks one table that no campaign writes to. So, as in SQLite, nothing changes
-between the reads and the writes of a writer, and no two writers deadlock. Readers take no conflicting lock:
-they neither wait for a writer nor block it. A role that can only SELECT cannot block writers, because locking
-a table in a conflicting mode requires the right to change its rows. (Any role can take an advisory lock.)
+Each reader sees one unchanging snapshot. Every writing transaction first locks one table that no campaign
+writes to. So, as in SQLite, nothing changes between the reads and the writes of a writer, and no two writers
+deadlock. Readers take no conflicting lock: they neither wait for a writer nor block it. A role that can only
+SELECT cannot block writers, because locking a table in a conflicting mode requires the right to change its
+rows. (Any role can take an advisory lock.)
 
 A read-only engine opens each transaction READ ONLY, and `run_sql` sends a user's statement as the query of a
 server-side cursor. The server then accepts only one statement that returns rows: no SET, COMMIT, COPY or
@@ -30,7 +31,8 @@ from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
 from winnow.storage.errors import StorageUnavailable
 
 READS = "winnow_reads"
-"""Execution option of a connection whose transactions read: one snapshot per transaction."""
+"""Execution option of a connection whose transactions only read.
+Each transaction sees one snapshot."""
 
 # Sent in each transaction, like the settings, because a pooler such as PgBouncer can change the session.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -43,7 +45,8 @@ IDLE_UNSEEN_S = 5.0
 Checking each time would cost a tenth of the time of a round's transactions."""
 
 IDLE_WRITER = "60s"
-"""Maximum time that a writer blocks others if it is frozen in a transaction or its machine failed."""
+"""Maximum time that a frozen writer blocks others.
+It applies if a writer is frozen in a transaction, or its machine failed."""
 
 SILENCE = {
     "connect_timeout": 10,
@@ -52,9 +55,9 @@ SILENCE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""Timeouts for a server whose machine or network has failed, which a URL can override.
-All are in seconds, except the last in milliseconds. With the system's defaults, such a connection breaks
-after two hours, or 15 minutes after something was sent."""
+"""Timeouts for a server whose machine or network has failed.
+A URL can override them. All are in seconds, except the last in milliseconds. With the system's defaults,
+such a connection breaks after two hours, or 15 minutes after something was sent."""
 
 SETTINGS = {
     # The defaults of a role or database can round numbers, and format times so that no driver parses them.
@@ -205,7 +208,10 @@ def _lookalike_message(kind: str, name: str, role: str) -> tuple[str, str]:
 
 
 def set_as(scope: str, settings: Mapping[str, str]) -> list[str]:
-    """Statements that set these values for the session ("SESSION") or the transaction ("LOCAL")."""
+    """Statements that set these values for the session or the transaction.
+
+    The scope is "SESSION" or "LOCAL" (the transaction).
+    """
     import psycopg.sql as sql
 
     return [

@@ -1,9 +1,10 @@
-"""Statements passed directly to the driver, bulk inserts, and lookups of rows by many digests.
+"""Statements passed directly to the driver, and bulk inserts.
 
-A round runs a dozen statements, and for most of them the layers in between took longer than the database.
-Bulk inserts use COPY on PostgreSQL, otherwise a prepared INSERT. Digests are passed as one parameter, joined
-by commas, which no digest contains. So the statement does not depend on their number: a round runs it several
-times, and preparing a list of parameters took longer than finding the rows.
+The module also looks up rows by many digests. A round runs a dozen statements, and for most of them the
+layers in between took longer than the database. Bulk inserts use COPY on PostgreSQL, otherwise a prepared
+INSERT. Digests are passed as one parameter, joined by commas, which no digest contains. So the statement does
+not depend on their number: a round runs it several times, and preparing a list of parameters took longer than
+finding the rows.
 """
 
 import json
@@ -49,10 +50,11 @@ def run_many(connection: Connection, statement: str, rows: Sequence[Sequence[obj
 
 @contextmanager
 def errors_of(connection: Connection, statement: str) -> Generator[None, None, None]:
-    """Wrap the driver's errors like SQLAlchemy, so that `storage.engine.database` can translate them.
+    """Wrap the driver's errors in the same way as SQLAlchemy.
 
-    A broken connection is not returned to the pool; neither is a connection on which a signal handler
-    interrupted a statement, because it could not be rolled back.
+    `storage.engine.database` can then translate them. A broken connection is not returned to the pool;
+    neither is a connection on which a signal handler interrupted a statement, because it could not be rolled
+    back.
     """
     driver = connection.dialect.loaded_dbapi
     try:
@@ -93,11 +95,11 @@ def rows_with(
 def ids_with(
     connection: Connection, table: str, column: str, digests: Iterable[str]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Ids of existing rows with these digests, and ids that new rows of the other digests will get.
+    """Ids of existing rows with these digests, and ids of rows still to be stored.
 
-    So a caller that stores a row knows its id without another query. Ids of deleted rows are not reused. The
-    transaction must be a writing one: no other process can store such a row, or take such an id, before it
-    ends.
+    The second mapping has the ids that new rows of the other digests will get. So a caller that stores a row
+    knows its id without another query. Ids of deleted rows are not reused. The transaction must be a writing
+    one: no other process can store such a row, or take such an id, before it ends.
     """
     wanted = list(dict.fromkeys(digests))
     if not wanted:
@@ -166,7 +168,10 @@ def insert_row(connection: Connection, table: Table, columns: Sequence[str], row
 def _with_digests(
     table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-    """Append digests to the rows if the table has a column for them and the rows have none."""
+    """Append digests to the rows.
+
+    Rows are unchanged if they already have digests, or if their table has no column for digests.
+    """
     if row_digests.COLUMN not in table.c or row_digests.COLUMN in columns:
         return columns, rows
     digested = (

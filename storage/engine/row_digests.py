@@ -43,7 +43,8 @@ COLUMN = "row_digest"
 NULL in rows stored before digests were introduced."""
 
 LENGTH = 32
-"""Number of hexadecimal digits: 128 bits suffice, because accidental changes do not search for collisions."""
+"""Number of hexadecimal digits of a digest.
+128 bits suffice, because accidental changes do not search for collisions."""
 
 MUTABLE = {
     "generations": {"round_id"},
@@ -86,7 +87,10 @@ def digests_of_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequenc
 
 
 def values_of(table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[object]:
-    """Rows as JSON values that are equal for all databases, and before and after storing."""
+    """Rows as JSON values that are equal for all databases.
+
+    They are also equal before and after storing.
+    """
     by_row = list(rows)
     if not by_row:
         return []
@@ -114,7 +118,10 @@ def _plain_of(table: Table, columns: tuple[str, ...]) -> list[Plain]:
 
 @cache
 def _places_of(table: Table, columns: tuple[str, ...]) -> list[tuple[int | None, Plain]]:
-    """Position of each digested column among `columns`, None if it is not among them, with its conversion."""
+    """Position of each digested column among `columns`, with its conversion.
+
+    The position is None if the column is not among them.
+    """
     places = {name: place for place, name in enumerate(columns)}
     return [(places.get(name), plain) for name, plain in _digested(table)]
 
@@ -126,18 +133,21 @@ def _digested(table: Table) -> list[tuple[str, Plain]]:
 
 
 OWN = 12
-"""Number of digits that a row's own digest is shortened to if a count is stored with it."""
+"""Number of digits of a row's own digest that is stored with a count."""
 
 COUNT = "+"
 """Separates digest and count; not a digit."""
 
 NOT_DIGESTED = "-" * OWN
-"""Stands for the own digest of a row that was stored before digests were introduced."""
+"""Replaces the own digest of a row stored before digests were introduced."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """Number of rows, and the sum of the digests of their keys, which does not depend on their order."""
+    """Number of rows, and the sum of the digests of their keys.
+
+    The sum does not depend on the order of the rows.
+    """
 
     rows: int = 0
     keys: int = 0
@@ -181,14 +191,20 @@ def counted(count: str) -> RowCount:
 
 
 def is_own(stored: str, computed: str) -> bool:
-    """Whether a stored digest, with or without a count, matches the computed digest of a row."""
+    """Whether a stored digest matches the computed digest of a row.
+
+    The stored digest may have a count.
+    """
     if count_in(stored) is None:
         return stored == computed
     return stored[:OWN] in (computed[:OWN], NOT_DIGESTED)
 
 
 def with_stored_count(column: Column[str], own: str) -> ColumnElement[str]:
-    """A row's new own digest with the count of the stored digest, as an SQL expression for UPDATE."""
+    """A row's new own digest, with the count of the stored digest.
+
+    The result is an SQL expression for UPDATE.
+    """
     has_count = func.substr(column, OWN + 1, 1) == COUNT
     return case((has_count, literal(own[:OWN]).concat(func.substr(column, OWN + 1))), else_=own)
 
@@ -199,7 +215,10 @@ def digested_columns(table: Table) -> list[str]:
 
 
 def _plain(type_: TypeEngine[Any]) -> Plain:
-    """Function that converts a column's value to JSON, before storing or as a driver returns it."""
+    """Function that converts a column's value to JSON.
+
+    The value is one before storing, or as a driver returns it.
+    """
     kind = getattr(type_, "impl", type_)  # unwraps Winnow's own types
     for each, plain in _KINDS:
         if isinstance(kind, each):

@@ -1,4 +1,7 @@
-"""Open SQLite: explicit transactions, the write-ahead log, and restrictions for readers."""
+"""Open SQLite with explicit transactions and the write-ahead log.
+
+Readers are restricted.
+"""
 
 import fcntl
 import os
@@ -57,7 +60,8 @@ The code is at an address in the statement, if SQLite was built with that option
 file."""
 
 STATEMENTS: LRUCache[object, object] = LRUCache(1_000)
-"""Compiled statements, shared by all files of this process, because a run opens its file several times."""
+"""Compiled statements, shared by all files of this process.
+A run opens its file several times."""
 
 
 class AnyFile(SQLiteDialect_pysqlite):
@@ -111,9 +115,10 @@ class OneFile:
                 self._watched.end()
 
     def require(self, lost: str, connection: sqlite3.Connection | None = None) -> None:
-        """Raise if the path leads to another file than at first, or the log is not the connections' log.
+        """Raise if the path leads to another file than at first.
 
-        `lost` describes what the other file lacks. `connection`, if not None, has just begun a transaction.
+        This also raises if the log is not the connections' log. `lost` describes what the other file lacks.
+        `connection`, if not None, has just begun a transaction.
 
         Raises:
             StorageUnavailable: If the path of the file or of its log leads to another file or to no file, or
@@ -156,9 +161,10 @@ See SQLite's os.h."""
 
 
 def _keep_from_merging(path: str) -> None:
-    """Prevent this process from merging its log into the file, and from removing the others' log.
+    """Prevent this process from merging its log into the file.
 
-    The process that closes a database last does both. So this process keeps an additional lock until it ends.
+    This also prevents it from removing the others' log. The process that closes a database last does both. So
+    this process keeps an additional lock until it ends.
     """
     if sys.platform == "linux":
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -275,16 +281,17 @@ def require_stored(engine: Engine) -> None:
 
 WAL, JOURNAL = "-wal", "-journal"
 SIDE_FILES = (WAL, "-shm", JOURNAL)
-"""Suffixes of the files that SQLite keeps next to a database, and opens even through links."""
+"""Suffixes of the files that SQLite keeps next to a database.
+SQLite opens these files even through links."""
 
 NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
-"""End of a journal that names a file, which SQLite deletes after rolling the journal back.
-If a stranger wrote the journal, it can name any file of the user. Only journals of transactions that span
-several databases name one."""
+"""End of a journal that names a file.
+SQLite deletes this file after rolling the journal back. If a stranger wrote the journal, it can name any
+file of the user. Only journals of transactions that span several databases name one."""
 
 
 def refuse_others(path: str) -> None:
-    """Raise if SQLite could write to, or delete, a file that is not part of this database.
+    """Raise if SQLite could write to or delete a file outside this database.
 
     That is possible if the path or one of the files that SQLite keeps next to it is a special file, if one of
     the latter is a link, or if the journal names another file.

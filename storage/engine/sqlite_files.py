@@ -1,12 +1,13 @@
-"""Files of SQLite databases that others can write to: permissions for them, and detection of lost rows.
+"""Files of SQLite databases that others can write to.
 
-SQLite is not reliable on a file that another machine serves. In WAL mode all processes that use a file share
-memory, which processes of two machines cannot, and the locks of network file systems are known to admit two
-writers: https://sqlite.org/wal.html, section 1, and https://sqlite.org/howtocorrupt.html, section 2.1. A file
-with two names has a separate write-ahead log for each, so rows written under one name are lost under the
-other (section 2.4 there). Reading, copying and exporting are not affected. Writing is refused unless the user
-has allowed it for that file. The permission is stored in the user's configuration folder, because a folder
-from a stranger could grant itself anything.
+The module stores permissions for them and detects lost rows. SQLite is not reliable on a file that another
+machine serves. In WAL mode all processes that use a file share memory, which processes of two machines
+cannot, and the locks of network file systems are known to admit two writers: https://sqlite.org/wal.html,
+section 1, and https://sqlite.org/howtocorrupt.html, section 2.1. A file with two names has a separate
+write-ahead log for each, so rows written under one name are lost under the other (section 2.4 there).
+Reading, copying and exporting are not affected. Writing is refused unless the user has allowed it for that
+file. The permission is stored in the user's configuration folder, because a folder from a stranger could
+grant itself anything.
 
 `cp` and `rsync --inplace` write an older copy into the existing file, whose inode stays the same. SQLite
 continues with the pages that it has read, and rows are lost. Whenever this process writes, it checks three
@@ -51,9 +52,10 @@ ALLOWED = "writing_allowed"
 
 
 def require_one_writer(path: str, shown: str) -> None:
-    """Raise if another name or machine can write to a file, unless the user has allowed writing to it.
+    """Raise if another name or machine can write to a file.
 
-    The file at `path` need not exist yet; `shown` names the database in errors.
+    Files to which the user has allowed writing are accepted. The file at `path` need not exist yet; `shown`
+    names the database in errors.
 
     Raises:
         StorageUnavailable: With the risk and the command that allows writing.
@@ -169,12 +171,16 @@ def _file() -> Path:
 
 
 def _unescaped(field: str) -> str:
-    """Decode a path of the mount table, in which spaces and the like are octal escapes."""
+    """Decode a path of the mount table.
+
+    Spaces and the like are octal escapes there.
+    """
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
 
 
 HEADER, FRAME_HEADER = 32, 24
-"""Sizes in bytes of a log's header, and of a frame's header, which precedes a page."""
+"""Sizes in bytes of a log's header, and of a frame's header.
+A frame's header precedes a page."""
 
 MOST_FRAMES = 100_000
 """Maximum number of log frames inspected in one pass."""
@@ -193,7 +199,7 @@ class _LogHeader:
     salts: tuple[int, int]
 
     def is_after(self, other: "_LogHeader") -> bool:
-        """Whether SQLite could have made this header from the other one by restarting the log."""
+        """Whether SQLite could have made this header by restarting the other log."""
         return 0 < (self.salts[0] - other.salts[0]) % 2**32 <= MOST_RESTARTS
 
 
@@ -212,7 +218,8 @@ class WatchedFiles:
     _committed: Ids = field(default_factory=dict)
     """Ids as of the last transaction that began."""
     _copied: Ids = field(default_factory=dict)
-    """Ids that the file must contain without its log: those assigned before the log was restarted."""
+    """Ids that the file must contain without its log.
+    These ids were assigned before the log was restarted."""
     _looked_at: tuple[int, int] | None = None
     """Size and modification time of the file when it was last read without its log."""
 

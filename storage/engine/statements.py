@@ -23,10 +23,12 @@ ROWS_AT_ONCE = 100
 """Number of rows fetched together; each can be large."""
 
 LIMIT = "limit of time"
-"""Key of a session's `info`: on PostgreSQL, the statement that sets the limit of each statement."""
+"""Key of a session's `info` for its time limit.
+On PostgreSQL, its value is the statement that sets the limit of each statement."""
 
 STEPS_BETWEEN_CLOCKS = 10_000
-"""Number of SQLite instructions between two checks of the clock: less than a millisecond."""
+"""Number of SQLite instructions between two checks of the clock.
+They take less than a millisecond."""
 
 
 def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple[object, ...]]]:

@@ -27,7 +27,8 @@ class Process:
     state: str
     """State as one letter; see proc(5)."""
     started_ticks: int
-    """Start of the process in clock ticks since boot, which does not depend on the clock's setting."""
+    """Start of the process in clock ticks since boot.
+    This time does not depend on the clock's setting."""
 
 
 def look_up(pid: int) -> Process | None:
@@ -85,7 +86,10 @@ def writer_of(path: str) -> int | None:
 
 
 def why_file_is_locked(path: str, waited_s: float) -> str:
-    """Why writers of a SQLite file are blocked, with a remedy, as the rest of a sentence."""
+    """Why writers of a SQLite file are blocked, with a remedy.
+
+    The text is the rest of a sentence.
+    """
     pid, waited = writer_of(path), f"in {waited_s:g} s its write lock was not released"
     if pid is None:
         return f"{waited}, and no visible process holds it now; run the command again"
@@ -110,7 +114,10 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
 
 
 def why_server_is_locked(engine: Engine, waited_s: float) -> str:
-    """Which session holds PostgreSQL's write lock, or that no session does, with a remedy, as a clause."""
+    """Which session holds PostgreSQL's write lock, with a remedy.
+
+    The text is a clause, also if no session holds the lock.
+    """
     waited = f"in {waited_s:g} s a lock was not released"
     try:
         with engine.connect() as connection:

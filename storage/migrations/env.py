@@ -1,4 +1,7 @@
-"""Entry point of Alembic: runs the migrations on the database that `storage.admin.schema` passes."""
+"""Entry point of Alembic, which runs the migrations.
+
+`storage.admin.schema` passes the database.
+"""
 
 from alembic import context
 

@@ -25,7 +25,7 @@ def alembic_config(database: Database) -> Config:
 
 @contextmanager
 def rewriting(database: Database) -> Generator[Connection, None, None]:
-    """Open a connection that can rewrite tables while other tables refer to their rows.
+    """Open a connection that can rewrite tables to which other tables refer.
 
     Raises:
         ConflictingRecord: If a row refers to a missing row afterwards; the changes are kept.
@@ -50,7 +50,10 @@ def rewriting(database: Database) -> Generator[Connection, None, None]:
 
 
 def _ensure_lockable(database: Database) -> None:
-    """Create the table that writers lock, which Alembic would otherwise create within the first migration."""
+    """Create the table that writers lock.
+
+    Otherwise Alembic would create it within the first migration.
+    """
     key = f"CONSTRAINT {LOCKED_BY_WRITERS}_pkc PRIMARY KEY (version_num)"
     create = f"CREATE TABLE IF NOT EXISTS {LOCKED_BY_WRITERS} (version_num VARCHAR(32) NOT NULL, {key})"
     try:

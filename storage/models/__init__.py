@@ -1,4 +1,4 @@
-"""The schema: examples, campaigns with their candidates, model outputs, and results.
+"""The schema: examples, campaigns with candidates, model outputs, results.
 
 Rows are inserted, not updated. The exceptions:
 

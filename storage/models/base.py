@@ -20,7 +20,8 @@ NAMING_CONVENTION = {
 
 
 NEVER_TWICE = {"sqlite_autoincrement": True}
-"""Prevents SQLite from reusing the id of a deleted row, which another process may still hold."""
+"""Prevents SQLite from reusing the id of a deleted row.
+Another process may still hold the id."""
 
 
 class WithDigest:

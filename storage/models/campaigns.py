@@ -63,9 +63,9 @@ class Example(WithDigest, Base):
 
 
 class Label(WithDigest, Base):
-    """Human label of an example without a target in its dataset: the answer, or that no answer exists.
+    """Human label of an example without a target in its dataset.
 
-    All campaigns on the dataset share it.
+    A label is the answer, or the statement that no answer exists. All campaigns on the dataset share it.
     """
 
     __tablename__ = "labels"
@@ -110,7 +110,10 @@ class Embedding(WithDigest, Base):
 
 
 class FileDigest(WithDigest, Base):
-    """State and digest of a large file when it was last read, shared by all campaigns that use the file."""
+    """State and digest of a large file when it was last read.
+
+    All campaigns that use the file share them.
+    """
 
     __tablename__ = "file_digests"
 
@@ -123,7 +126,8 @@ class FileDigest(WithDigest, Base):
     modified_ns: Mapped[int] = mapped_column(LARGE)
     """Time of the last change of its content, in nanoseconds since 1970."""
     changed_ns: Mapped[int] = mapped_column(LARGE)
-    """Time of the last change of its content or its directory entry, in nanoseconds since 1970."""
+    """Time of the last change of its content or its directory entry.
+    In nanoseconds since 1970."""
     inode: Mapped[str] = mapped_column(String(20))
     """Stored as text, because it can be larger than a database's integers."""
     sha256: Mapped[str] = mapped_column(String(64))
@@ -154,7 +158,8 @@ class AnnotationTask(WithDigest, Base):
     generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     """Output of the second candidate of a pair; NULL for a rating."""
     presentation_order: Mapped[str] = mapped_column(String(16))
-    """"original" if the first candidate's output is shown first, and for single outputs; otherwise
+    """Order of the outputs: "original" or "swapped".
+    It is "original" if the first candidate's output is shown first, and for single outputs; otherwise
     "swapped"."""
     held_by: Mapped[str | None] = mapped_column(NAME)
     """Annotator to whom the task was last shown, who may be answering it now."""
@@ -206,7 +211,10 @@ class Campaign(WithDigest, Base):
 
 
 class PrunedCampaign(WithDigest, Base):
-    """A deleted campaign, kept because later answers can be about examples that it used too."""
+    """A deleted campaign.
+
+    The row is kept because later answers can be about examples that it used too.
+    """
 
     __tablename__ = "pruned_campaigns"
     __table_args__ = ()
@@ -223,7 +231,8 @@ class PrunedCampaign(WithDigest, Base):
     series: Mapped[str | None] = mapped_column(NAME)
     created_at: Mapped[dt.datetime]
     seen: Mapped[JsonArray]
-    """Positions of the examples with outcomes, as ranges: first, one past the last, first, ..."""
+    """Positions of the examples with outcomes, as ranges.
+    The numbers are: first, one past the last, first, ..."""
     is_decided: Mapped[bool]
     """Whether the campaign had an answer after any of its rounds."""
     has_grown: Mapped[bool]
@@ -256,7 +265,10 @@ class Candidate(WithDigest, Base):
 
 
 class Round(WithDigest, Base):
-    """The plan of a round: the pairs that a selector proposed, stored before anything is generated."""
+    """The plan of a round: the pairs that a selector proposed.
+
+    It is stored before any output is generated.
+    """
 
     __tablename__ = "rounds"
     __table_args__ = (

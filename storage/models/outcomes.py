@@ -1,9 +1,9 @@
-"""Results of rounds: comparisons, their judgments, decisions, and counts and values per candidate.
+"""Results of rounds: comparisons with judgments, and decisions.
 
-A decision's values for a candidate are stored as a row when they change, and are valid until the candidate's
-next row: with ten thousand candidates, a round changes the values of a few. Rounds are observed in the order
-of their ids, so a decision's values for a candidate are the candidate's last row up to that decision's round;
-see `storage.records.candidate_states`.
+Counts and values per candidate are stored too. A decision's values for a candidate are stored as a row when
+they change, and are valid until the candidate's next row: with ten thousand candidates, a round changes the
+values of a few. Rounds are observed in the order of their ids, so a decision's values for a candidate are the
+candidate's last row up to that decision's round; see `storage.records.candidate_states`.
 """
 
 import datetime as dt
@@ -17,7 +17,10 @@ from winnow.storage.models.base import NEVER_TWICE, Base
 
 
 class Comparison(Base):
-    """One scored pair: a candidate on an example (candidate_b NULL), or two candidates on one example."""
+    """One scored pair.
+
+    Either a candidate on an example (candidate_b NULL), or two candidates on one example.
+    """
 
     __tablename__ = "comparisons"
     __table_args__ = (
@@ -66,8 +69,8 @@ class Comparison(Base):
     auto_loss: Mapped[float | None]
     """The loss by the autoevaluator's answer instead of the label; NULL if unknown."""
     unlabelled_loss: Mapped[float | None]
-    """Mean of the autoevaluator's losses on the unlabelled examples that belong to this labelled example.
-    Missing losses are left out."""
+    """Mean of the autoevaluator's losses on the example's unlabelled examples.
+    These are the unlabelled examples that belong to this labelled example. Missing losses are left out."""
     unlabelled_missing: Mapped[float | None]
     """Share of these unlabelled examples whose loss is missing.
     NULL if the comparison has no such examples."""
@@ -137,7 +140,8 @@ class Judgment(Base):
     metric: Mapped[str | None] = mapped_column(NAME)
     """Metric for which the call was made; NULL for the outcome."""
     presentation_order: Mapped[str] = mapped_column(String(16))
-    """"original" if the first candidate's output was shown first, and for single outputs; otherwise
+    """Order of the outputs: "original" or "swapped".
+    It is "original" if the first candidate's output was shown first, and for single outputs; otherwise
     "swapped"."""
     judge: Mapped[str] = mapped_column(NAME)
     repeat: Mapped[int]
@@ -169,10 +173,11 @@ class Decision(Base):
     """Upper bound of the probability that any interval in `differences` is ever wrong.
     NULL without differences."""
     has_ranking: Mapped[bool]
-    """Whether the decision orders candidates by their `rankings` instead of their estimates."""
+    """Whether the decision orders candidates by `rankings`, not by estimates."""
     has_bets: Mapped[bool]
     changes: Mapped[int]
-    """Number of rows of `standings`, `rankings`, `differences` and `bets` stored with the decision."""
+    """Number of changed rows stored with the decision.
+    These are rows of `standings`, `rankings`, `differences` and `bets`."""
     claim: Mapped[JsonObject]
     """Claim about the best candidate; see `algorithms.claims.Claim`."""
     stop: Mapped[bool]
@@ -218,7 +223,8 @@ class CandidateStats(Base):
     """Lowest of these outcomes; the next column is the highest. NULL without outcomes."""
     highest: Mapped[float | None]
     texts: Mapped[int]
-    """Number of the candidate's outputs in these comparisons: one each, or several (see `Output`)."""
+    """Number of the candidate's outputs in these comparisons.
+    A comparison has one, or several (see `Output`)."""
     no_answer: Mapped[int]
     """Number of these outputs without an answer."""
     truncated: Mapped[int]
@@ -288,7 +294,10 @@ class Ranking(_FromRoundOn, Base):
 
 
 class Difference(_FromRoundOn, Base):
-    """Difference of a candidate from the decision's `against_candidate_id` on the same examples."""
+    """Difference of a candidate from another on the same examples.
+
+    The other candidate is the decision's `against_candidate_id`.
+    """
 
     __tablename__ = "differences"
 
@@ -332,7 +341,10 @@ class CampaignStats(Base):
 
 
 class DuelStats(Base):
-    """Results of the duels of two candidates so far, from the side of the first candidate."""
+    """Results of the duels of two candidates so far.
+
+    They are given from the side of the first candidate.
+    """
 
     __tablename__ = "duel_stats"
 

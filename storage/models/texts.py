@@ -40,7 +40,8 @@ class Canary(WithDigest, Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     model: Mapped[str] = mapped_column(String(64), index=True)
-    """SHA-256 of everything that determines the model's outputs except prompt and sampling, hexadecimal."""
+    """Hexadecimal SHA-256 of what determines the model's outputs.
+    It covers everything except the prompt and the sampling."""
     campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id"), index=True)
     """Campaign that sent the prompts; NULL once it was pruned."""
     name: Mapped[str] = mapped_column(NAME)
@@ -110,7 +111,8 @@ class Generation(WithDigest, Base):
     """Log-probability of each generated token.
     NULL if not requested or not reported by the engine."""
     finish_reason: Mapped[str] = mapped_column(String(32))
-    """"stop" or "length"; "refused" if no output exists and the row only records the cost."""
+    """Reason why the output ended: "stop" or "length".
+    "refused" if no output exists and the row only records the cost."""
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]
     cached_tokens: Mapped[int | None]
@@ -132,9 +134,9 @@ class Generation(WithDigest, Base):
 
 
 class Pin(Base):
-    """An output of another campaign that a round uses before a comparison or judgment refers to it.
+    """An output of another campaign that a round uses.
 
-    A pin protects the output from deletion.
+    It is pinned before a comparison or judgment refers to it. A pin protects the output from deletion.
     """
 
     __tablename__ = "pins"

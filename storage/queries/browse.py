@@ -1,4 +1,4 @@
-"""Comparisons page by page, filtered, and single comparisons with all their outputs.
+"""Comparisons page by page, filtered, and single ones with all outputs.
 
 Callers limit the time by `statements.give_up_after`, because a user waits for the answers.
 """
@@ -52,7 +52,8 @@ SEARCHED = (PROMPT_A.text, TEXT_A.text, PROMPT_B.text, TEXT_B.text, Example.key)
 """Columns searched for a user's words."""
 
 LEAST_BLOCKS, MOST_BLOCKS = 8, 128
-"""Number of index blocks searched together: few at first, because common words are in all blocks."""
+"""Numbers of index blocks searched together: at first, and later.
+The first search covers few blocks, because common words are in all blocks."""
 
 LOOKED_THROUGH = 20_000
 """Number of newest comparisons searched for judges and reasons.
@@ -85,9 +86,10 @@ class Filters:
     candidate: str | None = None
     """Name of a candidate, on either side of a duel."""
     among: tuple[str, ...] | None = None
-    """Names of candidates; a comparison passes if at least one of them is on one of its sides."""
+    """Names of candidates; at least one must be on a side of the comparison."""
     kind: Kind | None = None
-    """Kind of comparisons; a duel fails if `candidate` lost it or, if `candidate` is None, has no outcome."""
+    """Kind of comparisons.
+    A duel fails if `candidate` lost it or, if `candidate` is None, has no outcome."""
     judge: str | None = None
     """Judge of the comparison, or of one of the judgments for its outcome."""
     lowest: float | None = None
@@ -121,7 +123,9 @@ Place = tuple[int, int]
 
 
 def choices(session: Session, campaign_id: int) -> Choices:
-    """Candidates, and the judges and reasons of the newest `LOOKED_THROUGH` comparisons.
+    """Values to filter by: candidates, judges and reasons.
+
+    Judges and reasons are those of the newest `LOOKED_THROUGH` comparisons.
 
     Raises:
         QueryRefused: If the query exceeds the session's time limit.
@@ -239,7 +243,10 @@ def output_beginnings(
 
 
 def example_beginnings(characters: int) -> list[ColumnElement[object]]:
-    """Columns `input`, `target` and `more_targets` of an example, with texts cut off in the database."""
+    """Columns `input`, `target` and `more_targets` of an example, cut off.
+
+    The texts are cut off in the database.
+    """
     return [
         func.substr(INPUT, 1, characters).label("input"),
         func.substr(Example.targets[0].as_string(), 1, characters).label("target"),
@@ -257,9 +264,10 @@ def _with_words(
     blocks: int,
     most: int,
 ) -> list[Row]:
-    """First rows that contain the words: comparisons that are not indexed, then those in listed blocks.
+    """First rows that contain the words.
 
-    Within a campaign, later plans have larger ids.
+    Comparisons that are not indexed come first, then those in listed blocks. Within a campaign, later plans
+    have larger ids.
     """
     # Rows are ordered by id, which is the same order. The expression keeps the database from using an index
     # on the campaign, with which it would read all the campaign's rounds for a few ids.
@@ -371,7 +379,10 @@ def judgments(session: Session, comparison_id: int, *, characters: int | None) -
 
 
 def columns(session: Session) -> list[Row]:
-    """Columns that SQL statements can use: one row per column of each table and view, by table."""
+    """Columns that SQL statements can use, by table.
+
+    One row per column of each table and view.
+    """
     schema = inspect(session.connection())
     names = [each for each in schema.get_table_names() if not each.startswith(INDEX_TABLES)]
     return [
@@ -427,7 +438,10 @@ def _is_of_kind(kind: Kind, candidate: str | None) -> ColumnElement[bool]:
 
 
 def _another_differs() -> ColumnElement[bool]:
-    """Condition that another candidate of the campaign has another output or score on the example."""
+    """Condition that another candidate differs on the example.
+
+    The other candidate is of the same campaign, and its output or score differs.
+    """
     other, text = aliased(Comparison), aliased(Generation)
     rivals = select(Candidate.id).where(Candidate.campaign_id == Round.campaign_id).correlate(Round)
     return (

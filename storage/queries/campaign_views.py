@@ -1,4 +1,7 @@
-"""Views of a campaign, running or finished: rows as dictionaries, in a defined order."""
+"""Views of a campaign, running or finished.
+
+Rows are dictionaries in a defined order.
+"""
 
 from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
@@ -44,7 +47,8 @@ TOLD = {
     **{name: name for name in ("input_tokens", "output_tokens")},
     "engine_seconds": "seconds",
 }
-"""Totals of a campaign's observed rounds, with the columns of `CampaignStats` that hold them."""
+"""Totals of a campaign's observed rounds.
+The values are the columns of `CampaignStats` that hold the totals."""
 
 TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 """Whether an output was cut off by max_tokens or the context window."""
@@ -128,7 +132,10 @@ def comparisons(
 def scored_pairs(
     session: Session, campaign_id: int, columns: Sequence[object], *, candidate: str | None, limit: int | None
 ) -> Iterator[Row]:
-    """Yield place, candidate, example and the given columns of each pair of candidate and example."""
+    """Yield the values of each pair of candidate and example.
+
+    These are the place, the candidate, the example and the given columns.
+    """
     rows = (
         select(
             Round.number.label("round"),
@@ -173,7 +180,10 @@ def metrics(session: Session, campaign_id: int) -> list[Row]:
 
 
 def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Yield each output of comparisons with several outputs, with its own score, in planned order."""
+    """Yield each output of comparisons with several outputs.
+
+    Each output has its own score. The order is that of the plan.
+    """
     rows = (
         select(
             Round.number.label("round"),
@@ -232,9 +242,10 @@ def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def curve(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Yield the best candidate and its interval against comparisons spent, one row per finished round.
+    """Yield the best candidate and its interval, one row per finished round.
 
-    A comparison whose outputs could not be generated does not count as spent.
+    Each row has the number of comparisons spent so far. A comparison whose outputs could not be generated
+    does not count as spent.
     """
     rows = (
         select(
@@ -254,9 +265,10 @@ def curve(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def excesses(session: Session, campaign_id: int) -> list[tuple[int, float]]:
-    """Comparisons spent, and the upper bound on how much better another candidate can be.
+    """Comparisons spent, and an upper bound on the gain from another candidate.
 
-    One pair per finished round whose decision has such a bound, in order; the bound is in units of scores.
+    The bound is on how much better another candidate can be. One pair per finished round whose decision has
+    such a bound, in order; the bound is in units of scores.
     """
     most = Decision.claim["excess"]["most"].as_float()
     rows = (
@@ -269,10 +281,11 @@ def excesses(session: Session, campaign_id: int) -> list[tuple[int, float]]:
 
 
 def coverage(session: Session, campaign_id: int) -> list[Row]:
-    """Comparisons with and without an outcome: one row per candidate and reason, by candidate.
+    """Comparisons with and without an outcome.
 
-    The row with reason None counts the scored comparisons. `detail` is that of one of the comparisons.
-    `no_answer` and `truncated` count the candidate's outputs without an answer, and those that were cut off.
+    One row per candidate and reason, by candidate. The row with reason None counts the scored comparisons.
+    `detail` is that of one of the comparisons. `no_answer` and `truncated` count the candidate's outputs
+    without an answer, and those that were cut off.
     """
     rows = session.execute(
         select(
@@ -308,9 +321,10 @@ def all_scores_are_zero(session: Session, campaign_id: int) -> bool:
 
 @once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
-    """Amounts that a campaign has spent so far, the size of the full grid, and the number of reused outputs.
+    """Amounts that a campaign has spent so far.
 
-    `reused` counts outputs of other campaigns, as far as stored comparisons and judgments show them.
+    The size of the full grid and the number of reused outputs are included. `reused` counts outputs of other
+    campaigns, as far as stored comparisons and judgments show them.
     """
     unfinished = select(
         func.count(Generation.id).label("generations"),

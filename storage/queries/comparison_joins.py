@@ -27,7 +27,8 @@ EXAMPLE = (Example.key.label("example"), Example.position.label("example_number"
 
 _IMAGES = func.coalesce("\n" + Example.fields["image_details"].as_string(), "")
 INPUT = func.coalesce(Example.fields["input"].as_string() + _IMAGES, cast(Example.fields, Text))
-"""Input of an example, then the details of its images as JSON; all its fields if it has no field `input`."""
+"""Input of an example, then the details of its images as JSON.
+All its fields if it has no field `input`."""
 
 _N_TARGETS = func.json_array_length(Example.targets)
 

@@ -1,6 +1,7 @@
-"""Spending of campaigns, by round and in total, reused outputs, and statistics of models and candidates.
+"""Spending of campaigns, by round and in total.
 
-Rows are as in `storage.queries.campaign_views`. Statistics of a model include the outputs of all campaigns.
+The module also counts reused outputs, and summarises models and candidates. Rows are as in
+`storage.queries.campaign_views`. Statistics of a model include the outputs of all campaigns.
 """
 
 from collections.abc import Sequence
@@ -46,15 +47,15 @@ NO_HITS = {"cached_tokens": None, "cache_hit_rate": None}
 
 @once_a_look
 def costs(session: Session, campaign_id: int) -> list[Row]:
-    """Outputs generated for this campaign, with tokens and engine seconds: candidates in order.
+    """Cost of the outputs generated for this campaign, candidates in order.
 
-    An output of an earlier campaign cost nothing and is not counted. An output that several candidates share
-    is counted for the first of them in the round that paid for it. The loads of a model are in its first row.
-    `cached_tokens` are the input tokens found in engines' prefix caches. `cache_hit_rate` is their share of
-    the input tokens of those outputs for which engines report cached tokens; both are None if no engine does.
-    Rows without a candidate come last, one per model: replies of judges, outputs of the autoevaluator and on
-    unlabelled examples, outputs that are not an answer, and outputs of unfinished rounds. All rows sum to the
-    totals of the campaign.
+    Each row has tokens and engine seconds. An output of an earlier campaign cost nothing and is not counted.
+    An output that several candidates share is counted for the first of them in the round that paid for it.
+    The loads of a model are in its first row. `cached_tokens` are the input tokens found in engines' prefix
+    caches. `cache_hit_rate` is their share of the input tokens of those outputs for which engines report
+    cached tokens; both are None if no engine does. Rows without a candidate come last, one per model: replies
+    of judges, outputs of the autoevaluator and on unlabelled examples, outputs that are not an answer, and
+    outputs of unfinished rounds. All rows sum to the totals of the campaign.
     """
     counted = session.execute(
         select(
@@ -109,7 +110,10 @@ def _whole(row: Row) -> Row:
 
 
 def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
-    """Add the loads of each model to its first row, and a row for each model without outputs."""
+    """Add the loads of each model to its first row.
+
+    A model without outputs gets a row of its own.
+    """
     asked = {row["model"] for row in rows}
     idle = [{"candidate": None, "model": model, **NO_TEXTS} for model in loads if model not in asked]
     left = dict(loads)
@@ -143,12 +147,13 @@ SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
 
 
 def reuse(session: Session, campaign_id: int) -> list[Row]:
-    """Reused outputs of other campaigns: one row per candidate or judge and source campaign.
+    """Reused outputs of other campaigns.
 
-    `taken_from` is None if that campaign was deleted. `generations`, tokens and `seconds` are the cost of
-    generating the outputs again. An output that several candidates share is counted for the first of them in
-    the first round that used it. Candidates come in order, then judges by name. Only outputs of stored
-    comparisons and judgments are counted; those of an autoevaluator are not.
+    One row per candidate or judge and source campaign. `taken_from` is None if that campaign was deleted.
+    `generations`, tokens and `seconds` are the cost of generating the outputs again. An output that several
+    candidates share is counted for the first of them in the first round that used it. Candidates come in
+    order, then judges by name. Only outputs of stored comparisons and judgments are counted; those of an
+    autoevaluator are not.
     """
     is_owner = and_(
         Candidate.campaign_id == ReuseStats.campaign_id,
@@ -266,7 +271,10 @@ NULL if it reported no price, and for models."""
 def reported_costs(
     session: Session, campaign_id: int, models: Sequence[str], *, after: int = -1
 ) -> ReportedCosts:
-    """Sum of the costs that these agents reported in the finished rounds with a number above `after`."""
+    """Sum of the costs that these agents reported.
+
+    The costs are those of finished rounds with a number above `after`.
+    """
     cost, silent = session.execute(
         select(
             func.coalesce(func.sum(REPORTED_COST), 0.0),
@@ -350,7 +358,8 @@ class CandidateTexts:
     sums: tuple[float, float, float]
     """Sums of input tokens, output tokens and seconds."""
     squares: tuple[float, float, float, float, float, float]
-    """Sums of products of two of these: each with itself, then 1st and 2nd, 1st and 3rd, 2nd and 3rd."""
+    """Sums of products of two of these.
+    In order: each with itself, then 1st and 2nd, 1st and 3rd, 2nd and 3rd."""
     timed: int
     """Number of outputs with a latency."""
     latencies: tuple[float, float]

@@ -1,4 +1,7 @@
-"""Points of a campaign's curve, no more than a figure can show, read incrementally."""
+"""Points of a campaign's curve, no more than a figure can show.
+
+The rounds are read incrementally.
+"""
 
 from collections import deque
 
@@ -43,7 +46,10 @@ class CurvePoints:
         self._forget()
 
     def look(self, session: Session, campaign_id: int) -> list[Row]:
-        """Rows of `campaign_views.curve`: all rows or, if there are too many, the kept rows and the last."""
+        """Rows of `campaign_views.curve`.
+
+        All rows or, if there are too many, the kept rows and the last one.
+        """
         if campaign_id != self._campaign_id:
             self._forget()
         self._campaign_id = campaign_id

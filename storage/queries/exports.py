@@ -1,4 +1,7 @@
-"""Rows for formats of other tools: duels as battles, and one candidate's scored examples."""
+"""Rows for formats of other tools.
+
+Duels become battles; one candidate's scored examples can be exported too.
+"""
 
 from collections.abc import Iterator
 
@@ -47,9 +50,9 @@ def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
-    """Yield all examples on which a candidate was compared, scored or not, in stored order.
+    """Yield all examples on which a candidate was compared, in stored order.
 
-    `targets` are the dataset's; `label` is the human label.
+    Examples without a score are included. `targets` are the dataset's; `label` is the human label.
     """
     rows = (
         select(

@@ -15,7 +15,10 @@ def campaigns(session: Session) -> list[Row]:
 
 
 def history(session: Session, campaign_id: int) -> list[Row]:
-    """Campaigns with the same dataset and objective as the given campaign, including it; oldest first."""
+    """Campaigns with the dataset and objective of a given one, oldest first.
+
+    The given campaign is included.
+    """
     same = select(Campaign.dataset_id, Campaign.objective).where(Campaign.id == campaign_id).subquery()
     found = _standings().join(
         same, and_(Campaign.dataset_id == same.c.dataset_id, Campaign.objective == same.c.objective)

@@ -1,7 +1,7 @@
-"""Scores of candidates example by example: a page of examples, filtered by the candidates' scores.
+"""Scores of candidates example by example.
 
-Both queries read only the comparisons of the given candidates. Callers limit the time by
-`statements.give_up_after`, because a user waits for the answers.
+A page of examples, filtered by the candidates' scores. Both queries read only the comparisons of the given
+candidates. Callers limit the time by `statements.give_up_after`, because a user waits for the answers.
 """
 
 import json
@@ -78,7 +78,9 @@ def matrix_rows(
     begin: int = 0,
     most: int,
 ) -> list[MatrixRow]:
-    """Examples on which at least one of some candidates was compared, in dataset order.
+    """Examples on which a candidate was compared, in dataset order.
+
+    At least one of the given candidates was compared on each.
 
     Args:
         session: Reads the results.
@@ -140,7 +142,10 @@ def example_id(session: Session, campaign_id: int, key: str) -> int | None:
 
 
 def pair(session: Session, campaign_id: int, first: str, second: str) -> Pair:
-    """Numbers and mean of two candidates' score differences, on examples on which both have a score."""
+    """Numbers and mean of two candidates' score differences.
+
+    They cover the examples on which both have a score.
+    """
     a, b = aliased(Comparison), aliased(Comparison)
     difference = a.outcome - b.outcome
     counts = (

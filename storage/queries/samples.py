@@ -1,4 +1,7 @@
-"""Sample comparisons of each kind of outcome, with the beginnings of their outputs."""
+"""Sample comparisons of each kind of outcome.
+
+Each has the beginnings of its outputs.
+"""
 
 from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.orm import Session
@@ -116,7 +119,10 @@ def _among(
 
 
 def _worth(candidate: str | None) -> ColumnElement[object]:
-    """Rank of a comparison: 1 minus its human loss, or its outcome from a candidate's side."""
+    """Value by which samples of comparisons are ordered.
+
+    It is 1 minus the human loss, or the outcome from a candidate's side.
+    """
     reversed_ = [] if candidate is None else [(B.name == candidate, 1.0 - Comparison.outcome)]
     return case(
         (Comparison.human_loss.is_not(None), 1.0 - Comparison.human_loss),

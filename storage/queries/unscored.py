@@ -17,7 +17,10 @@ HIGHEST = case((CandidateStats.reason == EQUAL_OUTPUTS, 1.0), else_=CandidateSta
 
 
 def of_round(session: Session, round_id: int) -> list[Row]:
-    """Comparisons of a round without an outcome, counted by candidate (two in a duel) and reason."""
+    """Comparisons of a round without an outcome, by candidate and reason.
+
+    Duels are counted by pair of candidates and reason.
+    """
     first, second = aliased(Candidate), aliased(Candidate)
     rows = (
         select(
@@ -37,9 +40,10 @@ def of_round(session: Session, round_id: int) -> list[Row]:
 
 
 def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, int | None]]:
-    """Candidates of the last judged comparisons, newest first, for as long as all have this reason.
+    """Candidates of the latest comparisons with this reason, newest first.
 
-    Comparisons that lack an output or needed no verdict are skipped.
+    The list ends at the first judged comparison without this reason. Comparisons that lack an output or
+    needed no verdict are skipped.
     """
     newest_first = (
         select(Comparison.candidate_a_id, Comparison.candidate_b_id, Comparison.reason)
@@ -75,7 +79,7 @@ def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
 
 
 def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
-    """Number of comparisons with an output in which each candidate is the first, by position."""
+    """Number of comparisons with an output, by position of the first candidate."""
     rows = session.execute(
         select(func.count(Comparison.generation_a_id))
         .select_from(Candidate)
@@ -88,9 +92,10 @@ def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
 
 
 def shares(session: Session, campaign_id: int) -> list[Row]:
-    """Observed and unscored comparisons of each candidate, with the most frequent reason.
+    """Observed and unscored comparisons of each candidate.
 
-    One row per candidate, by position; `reason` is null if every comparison has an outcome.
+    One row per candidate, by position. `reason` is the most frequent reason, null if every comparison has an
+    outcome.
     """
     commonest = (
         select(CandidateStats.reason)

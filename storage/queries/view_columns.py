@@ -212,4 +212,5 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "generations": "Number of outputs.",
     },
 }
-"""By view: the meaning of a row, under the empty name, and the meaning of each column, in order."""
+"""Meaning of the rows and columns of each view.
+The meaning of a row is under the empty name; the columns follow in order."""

@@ -57,10 +57,10 @@ def counts(session: Session, campaign_id: int) -> Counts:
 
 
 def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) -> tuple[int, int]:
-    """Number of judges' replies without a verdict that were cut off, and number of all such replies.
+    """Number of judges' replies without a verdict that were cut off.
 
-    `reasons` are the reasons of missing verdicts. If no comparison is unscored for one of them, both numbers
-    are 0 and no replies are read.
+    The second number is that of all replies without a verdict. `reasons` are the reasons of missing verdicts.
+    If no comparison is unscored for one of them, both numbers are 0 and no replies are read.
     """
     missed = (
         select(CandidateStats.candidate_id)
@@ -82,9 +82,9 @@ def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) ->
 
 
 def first_calls(session: Session, campaign_id: int, *, rounds: int) -> list[tuple[str, str | None]]:
-    """Judge of each first call about an output, with the reason if no verdict was parsed.
+    """Judge of each first call about an output, and the reason for no verdict.
 
-    Only the campaign's first `rounds` rounds are inspected.
+    The reason is None if a verdict was parsed. Only the campaign's first `rounds` rounds are inspected.
     """
     found = (
         select(Judgment.judge, Judgment.reason)
@@ -177,7 +177,10 @@ _PAIRS = text("""
 def score_pairs(
     session: Session, first: int, second: int
 ) -> Iterator[tuple[str, int, float | None, float | None]]:
-    """Yield each example on which one of two candidates has a score: key, position and both scores."""
+    """Yield each example on which one of two candidates has a score.
+
+    Each has its key, its position and both scores; a missing score is None.
+    """
     found = session.execute(
         _PAIRS, {"first": first, "second": second}, execution_options={"yield_per": ROWS_AT_ONCE}
     )

@@ -168,7 +168,10 @@ def lock(session: Session, task_id: int) -> None:
 
 
 def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = False) -> ShownTask:
-    """A task as annotators see it: the example, and the outputs in their presentation order."""
+    """A task as annotators see it.
+
+    It has the example, and the outputs in their presentation order.
+    """
     second = aliased(Generation)
     key, fields, targets, text_a, text_b = session.execute(
         select(Example.key, Example.fields, Example.targets, Generation.text, second.text)

@@ -1,4 +1,7 @@
-"""Stored campaigns, their candidates, and their waits for models to load or to wake from sleep."""
+"""Stored campaigns, their candidates, and their waits for models.
+
+A campaign waits while a model is loaded or wakes from sleep.
+"""
 
 import datetime as dt
 import re
@@ -51,9 +54,10 @@ def campaigns(session: Session) -> list[CampaignRecord]:
 
 
 def readable_campaigns(session: Session) -> tuple[list[CampaignRecord], list[CampaignUnreadable]]:
-    """Campaigns that can be read, oldest first, and an error for each campaign that cannot.
+    """Campaigns that can be read, oldest first, and errors for the others.
 
-    For lists only; compute answers from `campaigns`, which raises the error.
+    Each unreadable campaign has one error. For lists only; compute answers from `campaigns`, which raises the
+    error.
     """
     try:
         return [_found(session, row) for row in session.scalars(select(Campaign).order_by(Campaign.id))], []
@@ -226,7 +230,9 @@ Names are shown unescaped in terminals, and in commands that users copy."""
 
 
 def _require_own(row: Campaign) -> None:
-    """Refuse a campaign that Winnow cannot have stored, because the database may come from a third party.
+    """Refuse a campaign that Winnow cannot have stored.
+
+    The database may come from a third party.
 
     Raises:
         CampaignUnreadable: If a value is invalid; the message names it.
@@ -289,7 +295,10 @@ def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row
 
 
 def loads_by_model(session: Session, campaign_id: int) -> dict[str, Row]:
-    """Number and total seconds of loads and wakes of each model of a campaign, by name."""
+    """Number and total seconds of loads and wakes of each model, by name.
+
+    The models are those of one campaign.
+    """
     rows = session.execute(
         select(
             ModelLoad.model,

@@ -1,4 +1,7 @@
-"""Canaries: outputs of served models for fixed prompts, and a campaign's outputs between two canaries."""
+"""Canaries: outputs of served models for fixed prompts.
+
+The module also finds a campaign's outputs between two canaries.
+"""
 
 import datetime as dt
 from collections import Counter
@@ -26,7 +29,8 @@ from winnow.storage.records.record_types import CanaryRecord, NewCanary
 from winnow.storage.records.row_counts import add_to_count
 
 REFERENCES = ("first", "changed")
-"""Verdicts of canaries that serve as references: later canaries are compared with them."""
+"""Verdicts of canaries that serve as references.
+Later canaries are compared with them."""
 
 _FIELDS = tuple(field.name for field in fields(NewCanary))
 
@@ -73,9 +77,10 @@ def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
 
 
 def spent(session: Session, campaign_id: int) -> dict[str, int]:
-    """Numbers of canary `prompts` that a campaign has sent, of `different` ones, and of their `tokens`.
+    """Numbers of canary `prompts` that a campaign has sent.
 
-    If models were sent different numbers of prompts, `different` is the largest number.
+    The result also has the numbers of `different` ones and of their `tokens`. If models were sent different
+    numbers of prompts, `different` is the largest number.
     """
     asked = canaries(session, campaign_id)
     return {
@@ -86,7 +91,7 @@ def spent(session: Session, campaign_id: int) -> dict[str, int]:
 
 
 def tokens_by_model(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """Canary tokens of each model of a campaign, input and output, by the model's name."""
+    """Input and output canary tokens of each model of a campaign, by model name."""
     rows = session.execute(
         select(Canary.name, func.sum(Canary.input_tokens), func.sum(Canary.output_tokens))
         .where(Canary.campaign_id == campaign_id)
@@ -96,7 +101,10 @@ def tokens_by_model(session: Session, campaign_id: int) -> dict[str, tuple[int, 
 
 
 def epochs(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """First and last epoch in which a campaign contacted each served model, including its judges."""
+    """First and last epoch in which a campaign contacted each served model.
+
+    Judges are included.
+    """
     rows = session.execute(
         select(Canary.model, func.min(Canary.epoch), func.max(Canary.epoch))
         .where(Canary.campaign_id == campaign_id)
@@ -137,7 +145,10 @@ def used_texts(session: Session, campaign_id: int) -> Subquery:
 
 
 def canaries_behind(session: Session, campaign_id: int) -> list[CanaryRecord]:
-    """Canary contacts during which the outputs used by a campaign were generated, in order."""
+    """Canary contacts during which a campaign's outputs were generated, in order.
+
+    All outputs that the campaign used are covered.
+    """
     used = used_texts(session, campaign_id)
     contacts = select(Generation.canary_id).join(used, used.c.id == Generation.id)
     rows = session.scalars(select(Canary).where(Canary.id.in_(contacts)).order_by(Canary.id))
@@ -169,11 +180,12 @@ def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRe
 
 
 def names_served(session: Session, campaign_id: int, model: str) -> dict[str, int]:
-    """Number of used outputs of a served model by served name, if a server reported several names.
+    """Number of used outputs of a served model by served name.
 
-    Two servers can have different names for the same model: users declare that they serve the same one. Most
-    models have one name in the whole database, which an index shows; the result is then empty without
-    counting. `model` is a `Canary.model`: campaigns can use several names for it.
+    Empty unless a server reported several names. Two servers can have different names for the same model:
+    users declare that they serve the same one. Most models have one name in the whole database, which an
+    index shows; the result is then empty without counting. `model` is a `Canary.model`: campaigns can use
+    several names for it.
     """
     called = list(session.scalars(select(Canary.name).where(Canary.model == model).distinct()))
     if len({end for name in called for end in _ends(session, name)}) < 2:
@@ -200,7 +212,10 @@ def names_served(session: Session, campaign_id: int, model: str) -> dict[str, in
 
 
 def _ends(session: Session, name: str) -> set[str]:
-    """First and last served name, alphabetically, of models with this name in campaigns."""
+    """First and last served name, alphabetically, of models with this name.
+
+    The name is the one in campaigns.
+    """
     told = Generation.model == name, Generation.served_as.is_not(None)
     # In separate queries, SQLite finds each end in the index; in one query it reads the whole index.
     ends = [select(end(Generation.served_as)).where(*told).scalar_subquery() for end in (func.min, func.max)]
@@ -236,7 +251,10 @@ def _compared(campaign_id: int) -> Select[tuple[int]]:
 
 
 def _behind(row: type[Output] | type[Judgment], campaign_id: int) -> Select[tuple[int]]:
-    """Outputs that judgments, or further outputs, of a campaign's comparisons refer to."""
+    """Outputs that rows of a campaign's comparisons refer to.
+
+    These rows are judgments and further outputs.
+    """
     return (
         select(Generation.id)
         .join(row, row.generation_id == Generation.id)

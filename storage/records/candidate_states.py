@@ -1,10 +1,10 @@
-"""Per-candidate values of decisions and counts of comparisons, stored with each observed round.
+"""Per-candidate values of decisions and counts of comparisons.
 
-A decision has up to a dozen values for every candidate, and a round changes a few of them. Storing all values
-after each round took nine tenths of a database with ten thousand candidates, so a round stores only the rows
-that differ from the previous ones. Rounds are observed in the order of their ids, so a decision's values for
-a candidate are the candidate's last row up to that decision's round. An index finds it, for any number of
-rounds.
+They are stored with each observed round. A decision has up to a dozen values for every candidate, and a round
+changes a few of them. Storing all values after each round took nine tenths of a database with ten thousand
+candidates, so a round stores only the rows that differ from the previous ones. Rounds are observed in the
+order of their ids, so a decision's values for a candidate are the candidate's last row up to that decision's
+round. An index finds it, for any number of rounds.
 
 A leaderboard of ten million comparisons cannot count them for every query. So the database adds each round's
 rows to its candidates' stats, and stores the round's own counts with its decision, in the same transaction.
@@ -138,7 +138,9 @@ def add_changes(
 def said_of_candidates(
     connection: Connection, campaign_id: int, decision: Decision, against: int | None
 ) -> tuple[JsonObject, int]:
-    """Values of a stored decision for each candidate, by the fields of a `DecisionRecord`.
+    """Values of a stored decision for each candidate.
+
+    The keys are the fields of a `DecisionRecord`.
 
     Args:
         connection: Reads.
@@ -212,9 +214,9 @@ SIDES = """
     FROM outputs o JOIN comparisons x ON x.id = o.comparison_id
     WHERE x.generation_a_id IS NULL OR x.generation_a_id <> o.generation_id
 """
-"""Comparisons from the side of each candidate: one row for a score, two for a duel.
-A comparison of several outputs has one more row for each output after the first, which counts only as an
-output."""
+"""Comparisons from the side of each candidate.
+A score has one row, a duel has two. A comparison of several outputs has one more row for each output after
+the first, which counts only as an output."""
 
 _INPUT, _OUTPUT = (f"CAST(g.{name}_tokens AS DOUBLE PRECISION)" for name in ("input", "output"))
 
@@ -226,10 +228,12 @@ PRODUCTS = {
     "input_by_seconds": f"{_INPUT} * g.seconds",
     "output_by_seconds": f"{_OUTPUT} * g.seconds",
 }
-"""Products of a generation `g` that determine the variance of any weighted sum of its tokens and seconds."""
+"""Products of a generation `g` for variances of its tokens and seconds.
+They determine the variance of any weighted sum of these."""
 
 SUMMED = {**PRODUCTS, "latency": "g.latency", "latency_squares": "g.latency * g.latency"}
-"""These products, and terms for the mean and variance of latencies, which engines may not report."""
+"""These products, and terms for the mean and variance of latencies.
+Engines may not report latencies."""
 
 COUNTED = f"""
     SELECT s.candidate_id, coalesce(s.reason, ''), sum(s.counted), coalesce(sum(s.outcome), 0),
@@ -241,7 +245,8 @@ COUNTED = f"""
     WHERE {{where}}
     GROUP BY s.candidate_id, coalesce(s.reason, '')
 """
-"""Sums over the sides `s` that satisfy a condition, by candidate and reason, in the columns of `STATS`."""
+"""Sums over the sides `s` that satisfy a condition.
+They are by candidate and reason, in the columns of `STATS`."""
 
 STATS = (
     "candidate_id", "reason", "comparisons", "outcome_sum", "lowest", "highest", "texts", "no_answer",
@@ -270,7 +275,10 @@ _ADD_ROUND = f"""
 
 
 def add_to_stats(connection: Connection, round_id: int) -> None:
-    """Add a round's comparisons, which were just stored, to the stats of its candidates."""
+    """Add a round's comparisons to the stats of its candidates.
+
+    The comparisons were just stored.
+    """
     run(connection, _ADD_ROUND, (round_id,))
 
 

@@ -1,4 +1,7 @@
-"""Stored datasets with their examples, by position, and digests of large files as last read."""
+"""Stored datasets with their examples, by position.
+
+The module also stores digests of large files as last read.
+"""
 
 import datetime as dt
 import json

@@ -73,14 +73,20 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
 
 
 def _read(value: Any) -> Any:  # noqa: ANN401 -- a JSON value
-    """Parse JSON if the driver has not: PostgreSQL's driver parses it, SQLite's does not."""
+    """Parse JSON if the driver has not.
+
+    PostgreSQL's driver parses JSON; SQLite's does not.
+    """
     return json.loads(value) if isinstance(value, str) else value
 
 
 def own_or_since(
     session: Session, keys: Sequence[str], *, campaign_id: int, since: dt.datetime | None
 ) -> set[str]:
-    """Stored keys, among `keys`, that a campaign paid for, or that were stored since a time."""
+    """Stored keys, among `keys`, that a campaign paid for or that are recent.
+
+    Recent means stored since `since`; if `since` is None, no key is recent.
+    """
     counts = Round.campaign_id == campaign_id
     if since is not None:
         counts = or_(counts, Generation.created_at >= since)
@@ -93,7 +99,10 @@ def own_or_since(
 
 
 def rounds_since(session: Session, keys: Sequence[str], *, campaign_id: int, number: int) -> dict[str, int]:
-    """Round number by key, for those keys that a campaign paid for in round `number` or later."""
+    """Round number by key, for keys that a campaign paid for recently.
+
+    The keys are those paid for in round `number` or later.
+    """
     query = (
         select(Generation.key, Round.number)
         .join(Round, Round.id == Generation.round_id)
@@ -139,9 +148,9 @@ def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
 
 @once_a_look
 def engines_of(session: Session, campaign_id: int, models: tuple[str, ...]) -> dict[str, list[str]]:
-    """Engine of a campaign's first paid output, and that of the last if different, by model.
+    """Engines of a campaign's first and last paid output, by model.
 
-    Models without outputs are omitted.
+    The last engine is given only if it differs. Models without outputs are omitted.
     """
     query = (
         select(Generation.engine)
@@ -158,7 +167,10 @@ def engines_of(session: Session, campaign_id: int, models: tuple[str, ...]) -> d
 
 
 def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str, StoredText]:
-    """Read the stored generations among `keys`, and protect them from deletion while the round exists."""
+    """Read the stored generations among `keys`.
+
+    The function protects them from deletion while the round exists.
+    """
     found = texts_by_key(session, keys)
     pin(session.connection(), round_id, (text.id for text in found.values()))
     return found

@@ -54,9 +54,10 @@ def labelled(session: Session, fingerprint: str) -> frozenset[int]:
 
 
 def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...] | None]:
-    """Correct answers for some examples: the dataset's targets, otherwise the label, otherwise None.
+    """Correct answers for some examples.
 
-    An empty tuple means that no human can answer the example.
+    An answer is the dataset's target, otherwise the label, otherwise None. An empty tuple means that no human
+    can answer the example.
     """
     rows = session.execute(
         select(Example.position, Example.targets, Label.targets)
@@ -97,7 +98,10 @@ def used_positions(session: Session, dataset_id: int) -> set[int]:
 
 
 def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[int]:
-    """Number of each candidate's comparisons that lack a loss that the selector reads, by position."""
+    """Number of comparisons that lack a needed loss, by candidate position.
+
+    A loss is needed if the selector reads it.
+    """
     lacks = _lacks_a_loss(reads_auto=reads_auto)
     rows = session.execute(
         select(func.count(Comparison.id))
@@ -113,7 +117,10 @@ def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[
 def causes_of_lacking(
     session: Session, campaign_id: int, *, reads_auto: bool
 ) -> list[tuple[int, str | None, str | None, int]]:
-    """Candidate position, reason, detail and number of the comparisons that lack such a loss."""
+    """Causes of comparisons that lack a needed loss.
+
+    Each row has the candidate position, the reason, the detail and the number of comparisons.
+    """
     cause = (Candidate.position, Comparison.reason, Comparison.detail)
     rows = session.execute(
         select(*cause, func.count())
@@ -170,7 +177,10 @@ def set_label(
 
 
 def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]]:
-    """Certifying campaigns on a dataset that were ever run, by name, with their leases."""
+    """Leases of certifying campaigns on a dataset, by name.
+
+    The campaigns are all those that were ever run.
+    """
     rows = session.execute(
         select(Campaign.name, Campaign.id)
         .join(Lease, Lease.campaign_id == Campaign.id)
@@ -181,7 +191,10 @@ def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]
 
 
 def keys_without(session: Session, dataset_id: int, positions: Sequence[int]) -> list[str]:
-    """Keys of those examples that have neither a target nor a label, in the order of `positions`."""
+    """Keys of examples that have neither a target nor a label.
+
+    They are in the order of `positions`.
+    """
     found = targets(session, dataset_id, positions)
     keys = dict(
         session.execute(

@@ -1,8 +1,8 @@
-"""Single writer per campaign: a lease with a heartbeat, and a token that fences off former holders.
+"""Single writer per campaign: a lease with a heartbeat and a token.
 
-Heartbeats are counted, and have timestamps. In PostgreSQL these are by the server's clock, which all holders
-share. In SQLite they are by the clocks of the processes, which can differ and be changed, so only the count
-is reliable there.
+The token fences off former holders. Heartbeats are counted, and have timestamps. In PostgreSQL these are by
+the server's clock, which all holders share. In SQLite they are by the clocks of the processes, which can
+differ and be changed, so only the count is reliable there.
 
 A process that was frozen and resumed cannot detect that it lost the lease, so the database does: every
 takeover increases the token, and every writing transaction presents its own token.

@@ -100,7 +100,10 @@ def _delete(session: Session, task_id: int) -> None:
 
 
 def _count(session: Session, task: AnnotationTask, *, gone: bool = False) -> None:
-    """Update a round's counts for a task and its annotation, which were stored or deleted."""
+    """Update a round's counts for a task and its annotation.
+
+    Both were stored or deleted.
+    """
     for table in ("annotation_tasks", "annotations"):
         add_to_count(session.connection(), "rounds", task.round_id, table, [task.id], gone=gone)
 

@@ -1,7 +1,7 @@
-"""Outcomes of a round and the decision from them, stored in one transaction with all sums over rounds.
+"""Outcomes of a round and the decision from them.
 
-Duels are counted by pair, and paid and reused outputs by owner, in SQL; the caller specifies the rounds. A
-round is added before its pins are removed.
+They are stored in one transaction with all sums over rounds. Duels are counted by pair, and paid and reused
+outputs by owner, in SQL; the caller specifies the rounds. A round is added before its pins are removed.
 """
 
 import datetime as dt
@@ -79,10 +79,10 @@ CACHE_SUMS = (
 
 
 def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
-    """Query for the owner of each output that rounds use: `round_id, generation_id, position, judge`.
+    """Query for the owner of each output that rounds use.
 
-    A shared output belongs to the candidate with the smallest position, and to a judge only if no candidate
-    uses it.
+    Its columns are `round_id, generation_id, position, judge`. A shared output belongs to the candidate with
+    the smallest position, and to a judge only if no candidate uses it.
 
     Args:
         parts: Those kinds of `USED` that occur in the rounds.
@@ -96,7 +96,9 @@ def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
 
 
 def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
-    """Query for the outputs that rounds paid for: `campaign_id, role, name, model` and sums.
+    """Query for the outputs that rounds paid for.
+
+    Its columns are `campaign_id, role, name, model` and sums.
 
     Args:
         parts: Same as for `owners`.
@@ -115,7 +117,9 @@ def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
 
 
 def taken(owned: str, where: str) -> str:
-    """Query for the outputs that rounds reused: `campaign_id, role, name, taken_from_id` and sums.
+    """Query for the outputs that rounds reused.
+
+    Its columns are `campaign_id, role, name, taken_from_id` and sums.
 
     Args:
         owned: Rows like those of `owners`.
@@ -146,7 +150,8 @@ METRICS = """
     FROM metrics m JOIN comparisons x ON x.id = m.comparison_id WHERE {where}
     GROUP BY x.candidate_a_id, m.name
 """
-"""Counts and sums of metrics' scores in comparisons that satisfy a condition, by candidate and metric."""
+"""Counts and sums of metrics' scores, by candidate and metric.
+Only comparisons that satisfy a condition are included."""
 
 DUELS = """
     SELECT candidate_a_id, candidate_b_id, count(*), count(outcome),
@@ -221,7 +226,10 @@ IS_KNOWN = (
 
 @cache
 def _taken(parts: tuple[str, ...]) -> str:
-    """Statement that adds reused outputs, except those that the campaign has already reused."""
+    """Statement that adds reused outputs.
+
+    Outputs that the campaign has already reused are left out.
+    """
     rows = taken(owners(parts, "round_id = ?"), f"{IS_PINNED} AND NOT {IS_KNOWN}")
     return _add("reuse_stats", TEXT_SUMS, rows)
 
@@ -354,10 +362,10 @@ def latest_decision_ids(session: Session) -> dict[int, int]:
 
 
 def _reopen(decision: DecisionRecord) -> DecisionRecord:
-    """The part of a decision that still holds after candidates were added, or while rounds are in flight.
+    """The part of a decision that still holds for a reopened campaign.
 
-    Once another candidate is added, or another round is observed, the named candidate may no longer be the
-    best.
+    A campaign reopens after candidates were added, or while rounds are in flight. Once another candidate is
+    added, or another round is observed, the named candidate may no longer be the best.
     """
     claim = dict(decision.claim)
     if decision.n_joined:  # added candidates can be better by more than the excess

@@ -16,7 +16,7 @@ _KEPT = tuple(field.name for field in fields(CampaignRecord) if field.name != "i
 
 
 def remember(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
-    """Store what later answers need to know about a campaign that is about to be deleted.
+    """Store what later answers need about a campaign before its deletion.
 
     The campaign must still have all its rows. `seen` are the positions of the examples with outcomes.
     """
@@ -59,13 +59,19 @@ def is_decided(session: Session, campaign: CampaignRecord) -> bool:
 
 
 def grown(session: Session) -> set[int]:
-    """Ids of the campaigns, also deleted ones, to which candidates were added after they began."""
+    """Ids of campaigns to which candidates were added after they began.
+
+    Deleted campaigns are included.
+    """
     ids = select(PrunedCampaign.campaign_id).where(PrunedCampaign.has_grown)
     return campaign_records.grown(session) | set(session.scalars(ids))
 
 
 def epochs_met(session: Session, campaign: CampaignRecord) -> Mapping[str, tuple[int, int]]:
-    """First and last epoch in which a campaign, deleted or not, contacted each served model."""
+    """First and last epoch in which a campaign contacted each served model.
+
+    The campaign may be deleted.
+    """
     if isinstance(campaign, PrunedRecord):
         return campaign.met
     return canary_records.epochs(session, campaign.id)

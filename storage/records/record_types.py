@@ -1,4 +1,7 @@
-"""Frozen records that are written to and read from the database, instead of live rows."""
+"""Frozen records that are written to and read from the database.
+
+They are used instead of live rows.
+"""
 
 import datetime as dt
 from bisect import bisect_right
@@ -68,7 +71,8 @@ class PrunedRecord(CampaignRecord):
     """A record of a deleted campaign."""
 
     seen: Sequence[int]
-    """Positions of the examples with outcomes, as ranges: first, one past the last, first, ..."""
+    """Positions of the examples with outcomes, as ranges.
+    The numbers are: first, one past the last, first, ..."""
     is_decided: bool
     """Whether the campaign had an answer after any of its rounds."""
     has_grown: bool
@@ -114,8 +118,9 @@ these whose loss is missing."""
 
 
 EQUAL_OUTPUTS = "equal_outputs"
-"""Reason of a comparison that needed no verdict, in a campaign that spares such verdicts.
-All candidates in question have the same output on its example, so their difference on it is 0."""
+"""Reason of a comparison that needed no verdict.
+Its campaign spares such verdicts. All candidates in question have the same output on its example, so their
+difference on it is 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +240,10 @@ class NewJudgment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOutput:
-    """One of several outputs of a comparison, to be stored: its score, or the reason why it has none."""
+    """One of several outputs of a comparison, to be stored.
+
+    It has a score, or the reason why it has none.
+    """
 
     number: int
     generation_id: int

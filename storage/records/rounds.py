@@ -221,7 +221,8 @@ def _round(row: Round) -> RoundRecord:
 _TABLES = Base.metadata.tables
 
 OF_COMPARISONS = {"outputs": "number", "metrics": "name", "judgments": "number"}
-"""Tables whose rows belong to a comparison, with the column that orders them within the comparison."""
+"""Tables whose rows belong to a comparison.
+The values are the columns that order the rows within the comparison."""
 
 OF_CANDIDATES = ("standings", "rankings", "differences", "bets")
 """Tables of the changed values of candidates after a round."""
@@ -294,6 +295,7 @@ _READ = (
     *((_TABLES[name], _OF_ROUND, f"t.comparison_id, t.{within}") for name, within in OF_COMPARISONS.items()),
     *((_TABLES[name], "t.round_id = ?", "t.candidate_id") for name in OF_CANDIDATES),
 )
-"""Tables with rows of a round: the condition that selects these rows, and their order."""
+"""Tables with rows of a round.
+The values are the condition that selects these rows, and their order."""
 
 _COLUMNS = {table.name: [each.name for each in table.columns if each.name != COLUMN] for table, _, _ in _READ}

@@ -1,10 +1,11 @@
-"""Counts of the rows that are stored outside rounds, by which `winnow db check` detects lost rows.
+"""Counts of the rows that are stored outside rounds.
 
-Labels, annotations, loading times and similar rows are stored one by one, and no round's digest covers them.
-Each belongs to an owner, a row that was stored before: a dataset, a campaign or a round. The count of an
-owner's rows is stored with the owner's digest, and changes in the transaction that stores a row. Only one
-transaction writes at a time, so no change is lost. An owner that was stored before counts were introduced
-gets a count of all its rows when its next row is stored; until then its rows are not covered.
+`winnow db check` detects lost rows by them. Labels, annotations, loading times and similar rows are stored
+one by one, and no round's digest covers them. Each belongs to an owner, a row that was stored before: a
+dataset, a campaign or a round. The count of an owner's rows is stored with the owner's digest, and changes in
+the transaction that stores a row. Only one transaction writes at a time, so no change is lost. An owner that
+was stored before counts were introduced gets a count of all its rows when its next row is stored; until then
+its rows are not covered.
 """
 
 from collections import defaultdict
@@ -38,7 +39,8 @@ _ROWS: dict[str, dict[str, tuple[str, str, str]]] = {
         "generations": ("t.round_id", "t.id", "generations t"),
     },
 }
-"""Tables of owners, and for each the tables of its rows: columns of owner and key, and the rows."""
+"""Tables of owners, and for each the tables of its rows.
+Each of these has the columns of owner and key, and the rows."""
 
 
 def add_to_count(
@@ -99,7 +101,10 @@ def _wrong(connection: Connection, owners: str) -> Iterator[str]:
 
 
 def uncounted(session: Session) -> int:
-    """Number of owners that have rows, all of them stored before counts were introduced."""
+    """Number of owners that have rows but no stored count.
+
+    Their rows were all stored before counts were introduced.
+    """
     connection, found = session.connection(), 0
     for owners, tables in _ROWS.items():
         with_rows = {

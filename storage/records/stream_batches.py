@@ -1,4 +1,7 @@
-"""Prompts that arrived after their campaign began, and all prompts of a campaign in order."""
+"""Prompts that arrived after their campaign began.
+
+The module also reads all prompts of a campaign in order.
+"""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
@@ -46,7 +49,7 @@ def count_examples(session: Session, campaign_id: int) -> int:
 
 
 def unanswered(session: Session, campaign_id: int) -> list[int]:
-    """Example positions of the arrived prompts that are in no finished round, in order."""
+    """Positions of arrived prompts that are in no finished round, in order."""
     arrived = [
         *session.execute(
             select(Example.id, Comparison.id)
@@ -61,7 +64,7 @@ def unanswered(session: Session, campaign_id: int) -> list[int]:
 
 
 def unasked(session: Session, campaign_id: int) -> Iterator[NewExample]:
-    """Yield the prompts of a campaign's own dataset that are in none of its finished rounds."""
+    """Yield prompts of a campaign's own dataset that are in no finished round."""
     dataset_id = dataset_ids(session, campaign_id)[0]
     asked = {
         *session.scalars(
@@ -106,6 +109,9 @@ def example_ids(session: Session, campaign_id: int) -> list[int]:
 
 
 def each_example(session: Session, campaign_id: int) -> Iterator[NewExample]:
-    """Yield a campaign's examples by position, including arrived ones, in bounded memory."""
+    """Yield a campaign's examples by position, including arrived ones.
+
+    The memory used is bounded.
+    """
     for dataset_id in dataset_ids(session, campaign_id):
         yield from dataset_records.each_example(session, dataset_id)

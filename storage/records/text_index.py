@@ -18,7 +18,8 @@ from winnow.storage.engine.raw_sql import driver_of, errors_of, run
 BLOCK = 64
 """Number of comparisons, with consecutive ids, per block."""
 BLOCKS_AT_ONCE = 512
-"""Number of blocks per transaction, so that a running campaign waits for less than a second."""
+"""Number of blocks indexed per transaction.
+With this limit, a running campaign waits for less than a second."""
 SEQUENCE = 3
 """Number of characters of a sequence; the index cannot find shorter words."""
 MOST_SEQUENCES = 12
@@ -26,11 +27,13 @@ MOST_SEQUENCES = 12
 More would hardly exclude more blocks."""
 
 NEWEST = 256
-"""Number of newest blocks of PostgreSQL's index, which are searched before all older blocks."""
+"""Number of newest blocks of PostgreSQL's index.
+They are searched before all older blocks."""
 
 TABLE, STATE = "search_blocks", "search_state"
 INDEX_TABLES = "search_"
-"""Prefix of the names of the index's tables, including those that SQLite creates itself."""
+"""Prefix of the names of the index's tables.
+The prefix also covers tables that SQLite creates itself."""
 
 _CREATE = {
     "sqlite": (
@@ -134,11 +137,12 @@ def _all_sequences(words: str) -> list[str]:
 
 
 def folded(words: str) -> str:
-    """Fold words so that all variants that a server treats as equal in lower case are equal.
+    """Fold words so that variants equal in lower case become equal.
 
-    Each character is folded independently, so a part of a text is also a part of the folded text. `lower`, in
-    contrast, writes a sigma at the end of a word differently. The dotted and the dotless i are one letter or
-    two, depending on the language of a database, and the decomposition of the dotted i differs as well.
+    The lower case is that of any server. Each character is folded independently, so a part of a text is also
+    a part of the folded text. `lower`, in contrast, writes a sigma at the end of a word differently. The
+    dotted and the dotless i are one letter or two, depending on the language of a database, and the
+    decomposition of the dotted i differs as well.
     """
     return (
         words.casefold()

@@ -78,10 +78,10 @@ def test_a_name_that_a_shell_would_run_stands_in_no_command(folder, name):
     change(folder, f"UPDATE campaigns SET name = ? WHERE name = '{NAME}'", name)
     ran = ask(folder, "status")
     assert ran.returncode == 1
-    assert "of this database has a name that no file can give" in ran.stderr
+    assert "of this database has a name that is not allowed in a file" in ran.stderr
     checked = ask(folder, "db check")
     assert checked.returncode == 1
-    assert "has a name that no file can give" in checked.stdout
+    assert "has a name that is not allowed in a file" in checked.stdout
 
 
 @pytest.mark.parametrize("command", READING)

@@ -270,11 +270,11 @@ def test_a_newer_schema_is_refused_by_reading_writing_and_upgrading(opened, url)
     [
         (
             "ALTER TABLE generations RENAME COLUMN latency TO lag",
-            "it lacks generations.latency and has generations.lag, which this Winnow does not know; an",
+            "it lacks generations.latency and has generations.lag, unknown to this Winnow; an",
         ),
         (
             "ALTER TABLE rounds ADD COLUMN width INTEGER",
-            "it has rounds.width, which this Winnow does not know",
+            "it has rounds.width, unknown to this Winnow",
         ),
         ("DROP TABLE bets", "is damaged: its table bets is missing; restore a backup"),
     ],

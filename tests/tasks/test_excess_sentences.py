@@ -7,7 +7,7 @@ import pytest
 from stored_campaigns import NOW
 
 from winnow.algorithms.claims import Claim
-from winnow.storage.records.outcomes import _opened_again
+from winnow.storage.records.outcomes import _reopen
 from winnow.storage.records.record_types import DecisionRecord
 from winnow.tasks.answer.excess import excess_of
 from winnow.tasks.answer.model import Addition, Answer, CandidateStanding, Excess, Unscored
@@ -154,5 +154,5 @@ def test_nothing_is_said_where_nothing_is_proven():
 
 
 def test_those_who_join_after_a_decision_are_not_in_it():
-    assert "excess" not in _opened_again(decision(n_joined=1)).claim
-    assert "excess" in _opened_again(decision()).claim
+    assert "excess" not in _reopen(decision(n_joined=1)).claim
+    assert "excess" in _reopen(decision()).claim

@@ -15,13 +15,15 @@ from winnow.storage.queries.comparison_joins import side as side_of
 from winnow.storage.records.notes import is_note
 
 Sides = tuple[int, int]
-"""Sides that two judges prefer: 1 for the first candidate, -1 for the second, 0 for neither."""
+"""Sides that two judges prefer.
+1 for the first candidate, -1 for the second, 0 for neither."""
 
 
 def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Counter[Sides]]:
-    """Counts of the sides that two judges took on the same duels, by the judges' names in order.
+    """Counts of the sides that two judges took on the same duels.
 
-    A judge's side of a duel is that of the mean of its verdicts on the duel, in both presentation orders.
+    The keys are the judges' names in order. A judge's side of a duel is that of the mean of its verdicts on
+    the duel, in both presentation orders.
     """
     opinions = (
         select(Judgment.comparison_id, Judgment.judge, func.avg(Judgment.verdict).label("verdict"))
@@ -47,7 +49,10 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
 
 
 def without_opinion(session: Session, campaign_id: int) -> dict[str, int]:
-    """Number of scored comparisons for which a called judge gave no parsed verdict, by judge."""
+    """Number of scored comparisons without a judge's parsed verdict, by judge.
+
+    A comparison counts for the judges that were called for it and gave no parsed verdict.
+    """
     silent = (
         select(Judgment.judge)
         .join(Comparison, Comparison.id == Judgment.comparison_id)
@@ -151,10 +156,10 @@ def annotators(session: Session, campaign_id: int) -> list[Row]:
 
 
 def human_agreement(session: Session, campaign_id: int) -> list[Row]:
-    """Agreement of the autoevaluator with the human labels: one row per candidate, in testing order.
+    """Agreement of the autoevaluator with the human labels.
 
-    `labels` counts the examples with a loss from both, `same` those with equal losses. `human_loss` and
-    `auto_loss` are the means over the examples with both losses.
+    One row per candidate, in testing order. `labels` counts the examples with a loss from both, `same` those
+    with equal losses. `human_loss` and `auto_loss` are the means over the examples with both losses.
     """
     equal = case((Comparison.human_loss == Comparison.auto_loss, 1), else_=0)
     rows = session.execute(

@@ -27,7 +27,10 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
 def comparisons(
     session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
 ) -> Iterator[Row]:
-    """Yield all pairs of a candidate and a labelled example with score and losses, in planned order."""
+    """Yield all pairs of a candidate and a labelled example.
+
+    Each has its score and losses. The order is that of the plan.
+    """
     columns = (
         Comparison.outcome,
         Comparison.reason,
@@ -53,7 +56,10 @@ def unanswerable(session: Session, campaign_id: int) -> int:
 
 
 def with_reason(session: Session, campaign_id: int, reason: str) -> tuple[int, int]:
-    """Number of a campaign's comparisons unscored for this reason, and number of their examples."""
+    """Number of a campaign's comparisons unscored for this reason.
+
+    The second number is that of their examples.
+    """
     found = used_examples(campaign_id).where(Comparison.reason == reason).subquery()
     counts = select(func.count(), func.count(found.c.example_id.distinct())).select_from(found)
     comparisons, examples = session.execute(counts).one()

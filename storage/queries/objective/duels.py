@@ -192,7 +192,10 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
 
 
 def verdicts(session: Session, campaign_id: int) -> list[Row]:
-    """Counts of each verdict, and of each reason for a missing one, by judge and presentation order."""
+    """Counts of each verdict, by judge and presentation order.
+
+    Missing verdicts are counted by reason.
+    """
     rows = session.execute(
         select(
             Judgment.judge,
@@ -216,10 +219,11 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
 
 
 def unread(session: Session, campaign_id: int) -> list[Row]:
-    """Reasons for unparsed verdicts: one row per judge and reason, most frequent first.
+    """Reasons for unparsed verdicts, most frequent first.
 
-    A judge is counted separately for each metric, and for the outcome (`metric` is None). `judgments` counts
-    calls, each attempt separately, and `share` is their share of the judge's calls.
+    One row per judge and reason. A judge is counted separately for each metric, and for the outcome (`metric`
+    is None). `judgments` counts calls, each attempt separately, and `share` is their share of the judge's
+    calls.
     """
     rows = session.execute(
         select(Judgment.metric, Judgment.judge, Judgment.reason, func.count())
@@ -248,9 +252,10 @@ def unread(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """By judge: number of questions with verdicts in both orders, and number with different sides.
+    """Number of questions with verdicts in both orders, by judge.
 
-    A tie in one order and a preference in the other count as different sides.
+    The second number is that of the questions with different sides. A tie in one order and a preference in
+    the other count as different sides.
     """
     original, swapped = aliased(Judgment), aliased(Judgment)
     same_question = and_(

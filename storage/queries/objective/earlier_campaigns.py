@@ -1,6 +1,7 @@
-"""Earlier campaigns with outcomes on the same examples, from one dataset or an edited version of it.
+"""Earlier campaigns with outcomes on the same examples.
 
-Deleted campaigns count too: a choice can have been made after seeing their results.
+Their dataset is the same, or an edited version of it. Deleted campaigns count too: a choice can have been
+made after seeing their results.
 """
 
 from collections.abc import Collection
@@ -20,10 +21,10 @@ from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
 def campaigns_before(
     session: Session, campaign: CampaignRecord, *, with_duels: bool = False
 ) -> list[CampaignRecord]:
-    """Scoring campaigns on any data that began before the given campaign, latest first.
+    """Scoring campaigns that began before the given one, latest first.
 
-    Deleted campaigns are included. If candidates were added to the given campaign later, campaigns that began
-    before the last of these additions count too.
+    They can be on any data. Deleted campaigns are included. If candidates were added to the given campaign
+    later, campaigns that began before the last of these additions count too.
     """
     last = max(first_rounds(session, campaign.id), default=0)
     joined_at = session.scalar(
@@ -109,7 +110,10 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
 
 
 def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
-    """Query for the examples with annotations for a campaign, in completed rounds or not."""
+    """Query for the examples with annotations for a campaign.
+
+    The annotations' rounds need not be completed.
+    """
     return (
         select(AnnotationTask.example_id)
         .join(Annotation, Annotation.task_id == AnnotationTask.id)

@@ -1,4 +1,7 @@
-"""Two candidates on the examples on which both were scored: one number per example, by position."""
+"""Two candidates on the examples on which both were scored.
+
+The module gives one number per example, by position.
+"""
 
 from collections.abc import Collection
 from functools import cache
@@ -231,7 +234,10 @@ def positions_scored(session: Session, campaign_id: int, name: str) -> set[int]:
 
 
 def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str) -> tuple[int, int]:
-    """Numbers of examples, and of the first candidate's prompts, in the scored duels of two candidates."""
+    """Numbers of examples and of prompts in the scored duels of two candidates.
+
+    The prompts are those of the first candidate.
+    """
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     text = case((is_ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
     found = (

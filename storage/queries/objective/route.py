@@ -29,10 +29,11 @@ class Answered:
 
 
 def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[Row]:
-    """Picks of candidates over time: one row per window of rounds, prompt type and candidate.
+    """Picks of candidates over time.
 
-    `until` is the number of prompts answered by the end of the window. `share` is the candidate's share of
-    the prompts of that type in the window, and `mean` its mean score on them.
+    One row per window of rounds, prompt type and candidate. `until` is the number of prompts answered by the
+    end of the window. `share` is the candidate's share of the prompts of that type in the window, and `mean`
+    its mean score on them.
     """
     n_rounds = session.scalars(
         select(func.coalesce(func.max(Round.number) + 1, 0))
