@@ -264,7 +264,8 @@ def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector]
 def _config(objective: str) -> type:
     """The config class of an objective.
 
-    If `SETTINGS` does not list the objective: the type of the parameter `config` of its first selector.
+    If `SETTINGS` does not list the objective, this is the type of the parameter `config` of its first
+    selector.
     """
     if objective in SETTINGS:
         return cast(type, object_at(SETTINGS[objective]))

@@ -29,11 +29,11 @@ OBJECTIVES = ("best-mean", "best-duel", "certify", "route")
 class Traits:
     """Properties of an objective for other modules.
 
-    Addresses have the form "module:attribute".
+    Import paths have the form "module:attribute".
     """
 
     campaign: str
-    """Address of the subclass of `ResolvedCampaign`."""
+    """Import path of the subclass of `ResolvedCampaign`."""
     steps: str = "winnow.tasks.objectives.protocol:RoundSteps"
     """Import path of the class that implements the steps of its rounds."""
     terminal: str
@@ -99,7 +99,7 @@ class Traits:
     """Import path of the function that prepares its demo."""
     views: Mapping[str, str] = field(default_factory=dict)
     """Import paths, by name, of the functions that return its own views.
-    Also of its versions of `tasks.queries.views`."""
+    The functions include its versions of those in `tasks.queries.views`."""
 
 
 @cache

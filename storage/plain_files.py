@@ -53,7 +53,7 @@ def read_text(path: str | Path) -> str:
 def require_plain(path: str | Path) -> None:
     """Raise like `open_plain`, without opening the file.
 
-    For files that another library opens.
+    It is for files that another library opens.
     """
     _require(os.stat(path), path)
 

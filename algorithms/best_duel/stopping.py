@@ -59,7 +59,7 @@ class Evidence(Protocol):
     def statistic(self) -> float:
         """Z, the smallest evidence against any active arm except the best.
 
-        0 without another or a best arm.
+        0 if no arm is best, or no other arm is active.
         """
         ...
 
@@ -246,7 +246,7 @@ class DuelSelector:
 def evidence_of(config: BestDuelConfig, record: DuelRecord) -> Evidence:
     """Evidence for a record of duels.
 
-    By the Bradley-Terry model if the arms have features, otherwise by counts.
+    The evidence is by the Bradley-Terry model if the arms have features, otherwise by counts.
     """
     if config.features is None:
         return CountEvidence(config, record)

@@ -1,9 +1,9 @@
 """Bets on a random sample of fixed size, averaged over several orders.
 
-Of examples or of whole clusters. Letters: n values, O orders. With clusters, one draw is a cluster of several
-examples. S is the sum of its scores, s the number of its examples, and M the largest such number. The mean
-over all examples of the population is m = E[S] / E[s], so S - m s has mean 0, and (S - m s) / M is used in
-place of a score minus m.
+The sample is of examples or of whole clusters. Letters: n values, O orders. With clusters, one draw is a
+cluster of several examples. S is the sum of its scores, s the number of its examples, and M the largest such
+number. The mean over all examples of the population is m = E[S] / E[s], so S - m s has mean 0, and (S - m s)
+/ M is used in place of a score minus m.
 """
 
 import math

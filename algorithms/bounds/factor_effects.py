@@ -1,7 +1,7 @@
 """Effects of a candidate's components on the scores.
 
-Also interactions of two components. Notation: N scores, y (N,); F factors, each with L_f levels, at least
-two; x (N, F) the level of each score's candidate; G examples. The model is
+The module also estimates interactions of two components. Notation: N scores, y (N,); F factors, each with L_f
+levels, at least two; x (N, F) the level of each score's candidate; G examples. The model is
 
     y = m_example + sum_f b[f, x_f] + (for one pair of factors f, g) c[x_f, x_g] + noise
 
@@ -44,7 +44,7 @@ def main_effects(
 ) -> list[list[Effect]]:
     """Effect of each level of each factor.
 
-    The mean score of the level relative to the average over the factor's levels.
+    An effect is the mean score of the level relative to the average over the factor's levels.
 
     Args:
         scores: y, shape (N,).

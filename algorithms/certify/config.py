@@ -93,7 +93,7 @@ class CertifyConfig:
     def refutation_level(self) -> float:
         """Error probability of the test that would refute an arm.
 
-        These sum to delta over all arms.
+        The error probabilities of all arms' tests sum to delta.
         """
         return self.delta / self.n_arms
 

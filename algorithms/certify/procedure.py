@@ -1,6 +1,6 @@
 """Multiple testing: which arms are certified, and when testing ends.
 
-Also which arms are under test.
+The module also states which arms are under test.
 """
 
 from dataclasses import dataclass

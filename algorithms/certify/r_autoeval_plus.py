@@ -1,6 +1,6 @@
 """Selectors that certify: R-AutoEval+ and its weaker relatives.
 
-Also two baselines without a guarantee.
+Two of the selectors are baselines without a guarantee.
 """
 
 import math

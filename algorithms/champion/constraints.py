@@ -58,7 +58,7 @@ class Constraint(NamedTuple):
 class Constraints:
     """Which of K arms meet all constraints, and which cannot.
 
-    Also the wealth of bets against each constraint.
+    The object also keeps the wealth of bets against each constraint.
 
     Args:
         n_arms: K.

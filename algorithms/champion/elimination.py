@@ -102,9 +102,9 @@ class Evidence:
 
     @property
     def is_unfit(self) -> BoolArray:
-        """Arms that bets on constraints eliminate by themselves, shape (K,).
+        """Arms that bets on constraints alone eliminate, shape (K,).
 
-        They do so for any T.
+        The elimination does not depend on T, the value that the bets on means compare with.
         """
         won = self.constraints.averaged(np.arange(self.n_arms), np.zeros(self.n_arms))
         return self.is_out & self._are_out(np.arange(self.n_arms), won)
@@ -409,7 +409,7 @@ class Evidence:
     def _rule_out_by_constraints(self) -> None:
         """Eliminate arms that cannot meet the constraints.
 
-        Until a row is filled, also by bets on constraints.
+        Until a row is filled, bets on constraints can also eliminate an arm.
         """
         if not len(self.constraints):
             return

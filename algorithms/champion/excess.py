@@ -243,7 +243,7 @@ def _share(evidence: Evidence) -> float:
 def _pair_wealths(pairs: PairBets | None, arms: IntArray, margin: float) -> FloatArray:
     """Wealths of the bets of some arms against the named arm, shape (A,).
 
-    From a stake of 1/(A - 1), with A the number of arms in `pairs`; 0 for arms without such bets.
+    The stake is 1/(A - 1), with A the number of arms in `pairs`. The wealth of arms without such bets is 0.
     """
     found = np.zeros(len(arms))
     if pairs is not None:

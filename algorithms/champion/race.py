@@ -32,9 +32,10 @@ class Opponents(NamedTuple):
     """Shape (V, W), lists of arms, best first.
     Each is the list of the leading arms without one of them."""
     which: IntArray
-    """Shape (A,), row of `members` for each arm."""
+    """Shape (A,), index of the row of `members` with each arm's opponents."""
     size: IntArray
-    """Shape (A,), number of opponents: the first arms of that row."""
+    """Shape (A,), number of opponents.
+    These are the first arms of the arm's row of `members`."""
     adaptive: FloatArray
     """Shape (A,), adaptive bet."""
 

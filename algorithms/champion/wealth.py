@@ -81,7 +81,7 @@ class Wealths:
         Args:
             arms: Shape (A,).
             starts: Shape (A,), index of each arm's first draw; an arm's draws are contiguous.
-            logs: Shape (5, B).
+            logs: Shape (5, B), the log factors of the four fixed bets, then of the adaptive bet.
         """
         sums = np.add.reduceat(logs, starts, axis=1)
         self._fixed[2, arms] += sums[:-1].T

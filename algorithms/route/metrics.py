@@ -48,7 +48,7 @@ def is_optimal(arms: IntArray, expected: FloatArray) -> BoolArray:
 def optimal_pick_ratio(arms: IntArray, expected: FloatArray) -> FloatArray:
     """Share of rounds so far whose arm is the best on its prompt, shape (T,).
 
-    In [0, 1].
+    The share is in [0, 1].
 
     Args:
         arms: Shape (T,), chosen arms.

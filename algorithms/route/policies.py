@@ -1,6 +1,6 @@
 """Policies that choose the arm for a prompt.
 
-By upper confidence bounds, at random, or in stages.
+The choice is by upper confidence bounds, at random, or in stages.
 """
 
 import math

@@ -141,7 +141,7 @@ class Policy:
     def _products(self, y: FloatArray) -> FloatArray:
         """Inner products with the contexts of the policy, shape (n,).
 
-        In the precision of these contexts.
+        They have the precision of these contexts.
         """
         contexts = self.arrays["contexts"]
         products: FloatArray = (contexts @ y.astype(contexts.dtype)).astype(np.float64)

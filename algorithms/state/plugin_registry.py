@@ -45,7 +45,7 @@ def register(entry: Registered) -> None:
 def plugins(group: str) -> dict[str, EntryPoint]:
     """All plug-ins of a group by name.
 
-    Those registered by this program override installed ones.
+    Plug-ins registered by this program override installed ones.
     """
     installed = _installed(group, tuple(map(_change_time, sys.path)))
     ours = {name: entry for (of_group, name), entry in _registered.items() if of_group == group}

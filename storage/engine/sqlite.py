@@ -92,7 +92,7 @@ class OneFile:
     """Name of the database in errors."""
     _opened: tuple[int, int] | None = None
     _log: tuple[int, int] | None = None
-    """Its write-ahead log, which stays the same file while a connection is open."""
+    """Write-ahead log of the file, which stays the same file while a connection is open."""
     _connections: list[sqlite3.Connection] = field(default_factory=list)
     """Open connections that can write."""
     _watched: WatchedFiles = field(init=False)

@@ -127,7 +127,7 @@ class FileDigest(WithDigest, Base):
     """Time of the last change of its content, in nanoseconds since 1970."""
     changed_ns: Mapped[int] = mapped_column(LARGE)
     """Time of the last change of its content or its directory entry.
-    In nanoseconds since 1970."""
+    The unit is nanoseconds since 1970."""
     inode: Mapped[str] = mapped_column(String(20))
     """Stored as text, because it can be larger than a database's integers."""
     sha256: Mapped[str] = mapped_column(String(64))
@@ -220,7 +220,7 @@ class PrunedCampaign(WithDigest, Base):
     __table_args__ = ()
 
     campaign_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    """Its former id."""
+    """Former id of the deleted campaign."""
     name: Mapped[str] = mapped_column(NAME)
     objective: Mapped[str] = mapped_column(String(32))
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))

@@ -90,7 +90,7 @@ class Generation(WithDigest, Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate.
-    Also over conditions that prevent reuse of another output for which all of these are equal; see
+    It is also over conditions that prevent reuse of another output for which all of these are equal; see
     `tasks.campaign.reuse`."""
     request_key: Mapped[str | None] = mapped_column(String(64))
     """SHA-256 over the request alone; NULL if the key has no further conditions."""

@@ -460,7 +460,10 @@ def _another_differs() -> ColumnElement[bool]:
 
 
 def _in_doubt(doubt: Doubt, judge: str | None) -> ColumnElement[bool]:
-    """Condition that a comparison has such a judgment, by this judge or by any judge."""
+    """Condition that a comparison has a judgment with this doubt.
+
+    Only judgments of `judge` count; all if `judge` is None.
+    """
     found = aliased(Judgment)
     asked = [found.comparison_id == Comparison.id]
     if judge is not None:

@@ -219,7 +219,7 @@ def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
 def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
     """Yield one row per planned round, in order.
 
-    The decision's columns are null while it is unfinished.
+    The decision's columns are null while the round is unfinished.
     """
     rows = (
         select(

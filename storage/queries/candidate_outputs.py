@@ -117,9 +117,9 @@ class JudgedOutput:
     """An output of a candidate with its judgment."""
 
     example: str
-    """Its key."""
+    """Key of the example."""
     example_number: int
-    """Its position in the dataset, from 0."""
+    """Position of the example in the dataset, from 0."""
     targets: Sequence[str]
     text: str
     """First `LONGEST_LOOKED_AT` characters of the output."""
@@ -138,7 +138,7 @@ def some_outputs(
 ) -> list[JudgedOutput]:
     """Some outputs of a candidate: the first by example.
 
-    For duels, among the newest of its campaign.
+    For duels, they are from the newest of its campaign.
 
     Args:
         session: Reads the results.

@@ -1,6 +1,6 @@
 """Counts for warnings about a campaign, from its stats.
 
-Of pairs and duels, few rows are read.
+Few rows of pairs and duels are read.
 """
 
 from collections.abc import Collection, Iterator

@@ -232,7 +232,7 @@ PRODUCTS = {
 They determine the variance of any weighted sum of these."""
 
 SUMMED = {**PRODUCTS, "latency": "g.latency", "latency_squares": "g.latency * g.latency"}
-"""These products, and terms for the mean and variance of latencies.
+"""`PRODUCTS`, and terms for the mean and variance of latencies.
 Engines may not report latencies."""
 
 COUNTED = f"""

@@ -1,6 +1,6 @@
 """Model outputs by key, their prompts, and the pins of rounds on them.
 
-Also embeddings, stored once for all campaigns with the same embedder.
+The module also stores embeddings, once for all campaigns with the same embedder.
 """
 
 import datetime as dt

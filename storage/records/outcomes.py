@@ -56,7 +56,8 @@ USED = {
         FROM judgments m JOIN comparisons x ON x.id = m.comparison_id""",
 }
 """Queries for the uses of an output, by kind.
-As first or second side of a comparison, as one of its several outputs, or as a judge's reply."""
+An output can be used as first or second side of a comparison, as one of its several outputs, or as a judge's
+reply."""
 
 ROLE = (
     "CASE WHEN u.position IS NOT NULL THEN 'candidate' WHEN u.judge IS NOT NULL THEN 'judge' ELSE 'other' END"

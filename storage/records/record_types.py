@@ -113,7 +113,7 @@ None if missing."""
 
 Losses = tuple[float | None, float | None, float | None, float | None]
 """Losses of one comparison; None if missing.
-With the human label, with the autoevaluator's answer, the mean on unlabelled examples, and the share of
+In order: by the human label; by the autoevaluator's answer; the mean on unlabelled examples; the share of
 these whose loss is missing."""
 
 
@@ -381,7 +381,7 @@ class LeaseRecord:
     """Number of heartbeats since the lease was taken."""
     heartbeat_at: dt.datetime
     """Time of the last heartbeat, or of taking the lease.
-    By PostgreSQL's clock, otherwise by the holder's clock."""
+    The time is by PostgreSQL's clock, otherwise by the holder's clock."""
     lifetime: dt.timedelta
     """Time without a heartbeat after which the lease can be taken over."""
     released_at: dt.datetime | None

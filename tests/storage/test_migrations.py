@@ -260,7 +260,9 @@ def test_a_newer_schema_is_refused_by_reading_writing_and_upgrading(opened, url)
     upgrade(opened)
     stamp(opened, "9999")
     for demand in (require_schema, ensure_schema, upgrade):
-        with pytest.raises(SchemaTooNew, match=r"9999.*install the Winnow that wrote it") as refused:
+        with pytest.raises(
+            SchemaTooNew, match=r"9999.*install the Winnow that wrote the database"
+        ) as refused:
             demand(opened)
         assert url in str(refused.value)
 

@@ -168,8 +168,8 @@ def changed(**fields):
 def test_the_same_check_sees_a_change_that_was_not_stored(database, monkeypatch):
     history = [FIRST, changed(upper=[1.0, 2.0])]
     assert comes_back(database, history, set())
-    find = candidate_states._changed
-    monkeypatch.setattr(candidate_states, "_changed", lambda new, old: find(new[:2], old[:2]))
+    find = candidate_states._changed_positions
+    monkeypatch.setattr(candidate_states, "_changed_positions", lambda new, old: find(new[:2], old[:2]))
     assert not comes_back(database, history, set())
 
 

@@ -96,9 +96,9 @@ class ArmPredictions:
     squares: float
     """Phi, the sum of squares of S^ over U."""
     least: float
-    """Lower bound of S^ over U."""
+    """Lower bound on the predictions S^ over U."""
     most: float
-    """Upper bound of S^ over U."""
+    """Upper bound on the predictions S^ over U."""
 
     @classmethod
     def untold(cls, scores: Floats, told: IntArray) -> "ArmPredictions":

@@ -196,7 +196,7 @@ class NaivePooling(StoppedSelector):
     def _ranking(self) -> FloatArray:
         """Mean of each arm's scores and predictions together.
 
-        Before the first fit, of its scores.
+        Before the first fit, the mean of its scores.
         """
         matrix = self._matrix
         if self._predicted_sums is None:

@@ -1,6 +1,6 @@
 """UCB-E: propose the arm with the highest upper confidence bound.
 
-With or without low-rank predictions.
+The selectors work with or without low-rank predictions.
 """
 
 import math

@@ -129,7 +129,7 @@ def nearest_in_planes(spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
 def _ascend(tally: Tally, spans: FloatArray, thetas: FloatArray) -> FloatArray:
     """Maximise l minus a small ridge over planes theta . y = b, shape (M, r).
 
-    By Newton's method.
+    The search is by Newton's method.
     """
     z, wins, counts, _ = tally
     identity = np.eye(z.shape[1])

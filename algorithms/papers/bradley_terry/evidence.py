@@ -346,7 +346,7 @@ class _Beliefs:
     def _may_be_separated(self) -> bool:
         """Whether the statistic is worth computing.
 
-        By a quick approximation that is seldom much lower.
+        The answer is by a quick approximation of the statistic, which is seldom much lower.
         """
         statistics = [
             part.log_weight + self._approximate(part) - float(log_likelihood(part.tally, self.turns).max())

@@ -120,7 +120,7 @@ def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
 def log_integrals(tally: Tally, priors: Normals, start: FloatArray) -> FloatArray:
     """Lower bounds of the log integrals of exp(l(theta)) over priors, shape (S,).
 
-    In nats.
+    The bounds are in nats.
 
     Args:
         tally: P pairs.

@@ -1,6 +1,6 @@
 """Posteriors of the scores of all arms.
 
-From one regression per arm, or one for all arms.
+They are from one regression per arm, or from one for all arms.
 """
 
 from collections.abc import Callable, Sequence

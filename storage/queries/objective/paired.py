@@ -129,7 +129,7 @@ def outcomes_since(
 ) -> list[tuple[int, float | None]]:
     """Example ids and outcomes of a candidate in rounds after a given round.
 
-    For benchmarks. Only rounds with a number above `after` count; all rounds if `after` is None.
+    This is for benchmarks. Only rounds with a number above `after` count; all rounds if `after` is None.
     """
     rows = select(Comparison.example_id, Comparison.outcome).where(Comparison.candidate_b_id.is_(None))
     own = _candidate_id(campaign_id, name)
