@@ -104,7 +104,7 @@ class Decision:
     reason: Reason
     """Reason for stopping, or "running"."""
     claim: Claim = NOTHING_CLAIMED
-    """What is claimed about `best` and `status`."""
+    """Claim about `best` and `status`."""
     ranking: FloatArray | None = None
     """Shape (K,), score by which the method ranks arms; NaN if unknown.
     None if it ranks by `estimates`. The score helps to find the best arm early, can lie outside the

@@ -137,7 +137,7 @@ class Evidence:
                 self._bet(arm, scores)
 
     def differences(self) -> Differences | None:
-        """Differences with simultaneous intervals; None if the config wants no intervals."""
+        """Differences with simultaneous intervals; None if the config requests no intervals."""
         intervals = self._intervals
         if intervals is None:
             return None

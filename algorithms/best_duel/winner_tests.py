@@ -114,7 +114,7 @@ def log_e_values(log_wealths: FloatArray, active: BoolArray, shifted: FloatArray
     Args:
         log_wealths: log M, shape (K, K).
         active: Shape (K,), arms not dropped.
-        shifted: Shape (K, K), replaces log M where it is not NaN; None to replace nothing.
+        shifted: Shape (K, K), replaces log M where it is not NaN; None to use log M alone.
     """
     wealths = log_wealths if shifted is None else np.where(np.isnan(shifted), log_wealths, shifted)
     share = 1.0 / (len(active) - 1)

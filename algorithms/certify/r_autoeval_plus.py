@@ -101,7 +101,7 @@ class _LabelTest(ABC):
     def decision(self) -> Decision:
         """Recommend the last arm that is certified or passed.
 
-        No arm if there is no such arm.
+        No arm is recommended if none is certified or passed.
         """
         return self._procedure.decision(self._findings)
 

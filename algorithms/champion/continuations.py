@@ -1,8 +1,8 @@
-"""Estimate how many comparisons a champion still needs.
+"""Estimate the number of comparisons until `Champion` stops.
 
-Its continuation is simulated. No claim depends on the estimate. A continuation draws plausible means of the
-arms in question, gives their unobserved pairs scores with these means, and lets a copy of the selector run on
-these scores to its stop.
+The rest of the run is simulated. No claim depends on the estimate. A continuation draws plausible means of
+the arms in question, gives their unobserved pairs scores with these means, and lets a copy of the selector
+run on these scores to its stop.
 
 The means are those of `switch.py`: sample means, shrunk towards each other by the share of their variance
 that is noise, plus noise. The score of an unobserved pair is that of a donor: an example on which the arm was

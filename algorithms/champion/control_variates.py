@@ -153,7 +153,7 @@ class Controls:
     def residuals(self, batch: Grouped, features: FloatArray, scores: FloatArray, draws: Draws) -> FloatArray:
         """Residuals of the scores of a batch, shape (B,).
 
-        What is left after the arm's mean and the history.
+        A residual is the score minus the part that the arm's mean and the history explain.
 
         Args:
             batch: Pairs that were not yet appended to `draws`.

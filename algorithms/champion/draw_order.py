@@ -33,7 +33,7 @@ class Grouped(NamedTuple):
 
     @classmethod
     def of(cls, arms: IntArray, examples: IntArray, scores: FloatArray) -> "Grouped":
-        """Group pairs, which are in the order of the draws."""
+        """Group pairs by arm; the pairs of an arm keep their order, that of the draws."""
         order = np.argsort(arms, kind="stable")
         ordered = arms[order]
         is_first = np.concatenate(([True], ordered[1:] != ordered[:-1]))

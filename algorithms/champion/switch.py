@@ -180,5 +180,5 @@ def _expected_cost(
 
 
 def _without_replacement(n_examples: int, with_replacement: FloatArray) -> FloatArray:
-    """Number of draws without replacement that inform as much as draws with replacement."""
+    """Number of draws without replacement that inform as much as draws with it."""
     return np.asarray(n_examples * with_replacement / (n_examples + with_replacement))

@@ -97,8 +97,9 @@ class Router(Protocol):
         """Stop choosing an arm.
 
         Its index is not reused, and its pending prompts become free. The rest of a batch in flight must still
-        be told, with its propensities and its `changes`. It is learned from, but excluded from claims about
-        routing: the remaining prompts are those not given to this arm, so they are a biased selection.
+        be observed, with its propensities and its `changes`. The method learns from these pairs, but claims
+        about routing exclude them: the remaining prompts are those not given to this arm, so they are a
+        biased selection.
 
         Raises:
             NoArmToRemove: If the arm does not exist, was removed before, or is the only one left.

@@ -51,7 +51,7 @@ class RecordedExample:
     """The example of a comparison."""
 
     position: int | None
-    """Position in its campaign; None if the example does not belong to the campaign."""
+    """Position in the campaign; None if the example does not belong to the campaign."""
     key: str
     fields: Mapping[str, object]
     targets: Sequence[str]

@@ -76,7 +76,7 @@ class Label(WithDigest, Base):
     """Accepted answers, never shown to a model.
     Empty if no human can answer the example."""
     source: Mapped[str] = mapped_column(NAME)
-    """File that contained it, or "terminal"."""
+    """File that contained the label, or "terminal"."""
     labelled_at: Mapped[dt.datetime]
 
 

@@ -146,7 +146,7 @@ def side_that_won(session: Session, campaign_id: int) -> OneSide | None:
 def place_that_won(session: Session, campaign_id: int) -> OneSide | None:
     """The place whose output won in all verdicts of judge models on duels.
 
-    None if neither did.
+    None if neither place won in all.
     """
     verdicts = (
         select(Judgment.id)
