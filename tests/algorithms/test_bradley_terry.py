@@ -131,5 +131,5 @@ def test_two_arms_that_no_duel_can_tell_apart_are_refused():
         InvalidParameter, match=r"add a feature in which arms 0 and 2 differ, .* got \[1.0, 0.0\]"
     ):
         arm_points(same)
-    with pytest.raises(InvalidParameter, match="arms 0 and 1 one in which"):
+    with pytest.raises(InvalidParameter, match="in which arms 0 and 1 differ"):
         arm_points(np.ones((3, 2)))

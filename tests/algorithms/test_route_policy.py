@@ -112,7 +112,7 @@ KERNEL = {"name": "rbf", "gamma": 1.0, "bandwidth": 0.5, "squared_length": 1.0}
         ({"usable": np.ones(4)}, {}, "usable must be of shape"),
         ({}, {"n_arms": 3}, "usable must be of shape"),
         ({}, {"n_arms": True}, "n_arms must be an integer of at least 1"),
-        ({}, {"dim": "6"}, "dim must be a whole number from 1 on"),
+        ({}, {"dim": "6"}, "dim must be an integer of at least 1"),
         ({}, {"centre": float("nan")}, "centre must be a finite number"),
         ({}, {"form": ["kernel"]}, "form must be one of"),
         ({}, {"kernel": KERNEL | {"name": "cosine"}}, "kernel must be one of linear, poly3, rbf"),

@@ -192,7 +192,7 @@ def test_a_campaign_name_is_taken_once(campaign):
 
 def test_a_time_without_a_zone_is_refused(campaign):
     naive = dt.datetime(2026, 1, 1)  # noqa: DTZ001 -- the point of the test
-    with pytest.raises(StatementError, match="a time without a zone cannot be stored"):
+    with pytest.raises(StatementError, match="a time without a time zone cannot be stored"):
         store(
             campaign, Round, campaign_id=1, number=0, planned_after=0, arms=[], examples=[], planned_at=naive
         )

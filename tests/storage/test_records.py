@@ -194,7 +194,7 @@ def test_outcomes_and_their_decision_are_stored_together_or_not_at_all(campaign,
 
 
 def test_a_campaign_that_is_not_there_is_refused_with_those_that_are(database):
-    with database.reading() as session, pytest.raises(CampaignNotFound, match="there are none"):
+    with database.reading() as session, pytest.raises(CampaignNotFound, match="database has none"):
         campaign_records.get_campaign(session, "lettres")
     store_campaign(database, "sums")
     store_campaign(database, "letters")

@@ -180,5 +180,5 @@ def test_a_campaign_deleted_before_it_is_taken_up_again_is_named_so(database, tm
     with database.reading() as session:
         id_ = campaign_records.get_campaign(session, "old").id
     prune(database, "old")
-    with pytest.raises(CampaignDeleted, match="run its file again: winnow run SPEC"):
+    with pytest.raises(CampaignDeleted, match="to start it again, run its file: winnow run FILE"):
         leases.acquire(database, id_, this_process(), now=now(), lifetime=LIFETIME, is_gone=is_gone)

@@ -208,7 +208,7 @@ def test_what_is_not_accepted_is_named_with_its_place_and_what_is(type, params, 
 def test_a_pipe_in_the_place_of_a_python_file_is_said_to_be_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe.py")
-    with pytest.raises(JudgeError, match=r"'pipe\.py' cannot be read: it is a named pipe; write what comes"):
+    with pytest.raises(JudgeError, match=r"'pipe\.py' cannot be read: it is a named pipe; write its output"):
         create_judge("python", path="pipe.py:f")
 
 
