@@ -340,7 +340,7 @@ def test_the_key_of_a_grader_is_asked_about_before_the_task_is_run(tasks, monkey
     [
         ("echo some words; echo its last words; exit 3", "ended its process: its last words"),
         ("sleep 60", "took over 1 s"),
-        ("head -c 4000 /dev/zero > $3", "holds more than 0 MiB"),
+        ("head -c 4000 /dev/zero > $3", "has more than 0 MiB"),
         ("echo '{' > $3", "cannot be read: its process returned no valid"),
     ],
 )
@@ -392,8 +392,8 @@ def test_options_of_rules_are_checked(params, sentence):
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"template": "{question.__class__}"}, "holds {question.__class__}"),
-        ({"template": "{question:>99999999}"}, "may hold {name} or {name[key]} alone"),
+        ({"template": "{question.__class__}"}, "contains {question.__class__}"),
+        ({"template": "{question:>99999999}"}, "contains {question}; use only {name}"),
         ({"template": "{"}, "is not a template"),
         ({"grade_pattern": "GRADE"}, "has no group"),
         ({"grade_pattern": "("}, "is not a regular expression"),

@@ -143,7 +143,7 @@ class TransformersEngine:
             return self._scorer.answer(requests, write=self._write, why_unable=self._why_unable)
 
     def _shown(self, request: Request) -> Answer:
-        """The answer to a request for a text about images, alone: images differ in their shapes."""
+        """Answer a request alone, not in a batch, because images have different shapes."""
         if failure := self._why_unable(request):
             return failure
         encode = self._scorer.encode
@@ -198,7 +198,7 @@ class TransformersEngine:
         requests: Sequence[Request],
         inputs: Mapping[str, torch.Tensor] | None = None,
     ) -> list[Answer]:
-        """Outputs for prompts; `inputs` are those of the model with its images, if it is shown any."""
+        """Outputs for prompts; `inputs` are the model's inputs, including images if there are any."""
         started = time.perf_counter()
         room = [
             min(request.sampling.max_tokens, self._window - len(ids))

@@ -69,7 +69,7 @@ def code_of_command(command: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def code_that_runs(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """Digests as by `code_to_allow`, for a command's program and the first file that it names: its script.
+    """Like `code_to_allow`, but only for a command's program and its first file argument, the script.
 
     Later arguments may name data files that the program itself writes.
     """
@@ -104,12 +104,12 @@ def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def _places_and_interpreters(argument: str, folder: Path, seen: Sequence[str] = ()) -> dict[str, str]:
-    """What a program in the folder is, what a Python reads with it, and the same of its interpreters.
+    """Digests of what a program in the folder depends on, such as its link's target and its interpreters.
 
     Args:
-        argument: The program, in a command or in the first line of another.
+        argument: The program, as written in the command or in the first line of a script.
         folder: The working folder.
-        seen: The programs whose interpreter it is.
+        seen: Scripts that lead to this interpreter; they are not examined again.
     """
     path = folder / argument
     if not _is_file(path) or not Path(os.path.abspath(path)).is_relative_to(folder.resolve()):
