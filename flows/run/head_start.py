@@ -1,7 +1,7 @@
 """Early start of a campaign while Prefect starts: models load and servers get the first requests."""
 
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -42,8 +42,12 @@ def session_of(campaign: Campaign) -> Generator[CampaignSession, None, None]:
         with ahead.closing.pop_all():
             yield ahead.session
     else:
-        with running(campaign.database, campaign.record, resolved(campaign)) as session:
+        with _running(campaign) as session:
             yield session
+
+
+def _running(campaign: Campaign) -> AbstractContextManager[CampaignSession]:
+    return running(campaign.database, campaign.record, resolved(campaign), campaign.pool)
 
 
 def begin_loading(campaign: CampaignSession) -> bool:
@@ -74,7 +78,7 @@ _ahead: ContextVar[_Ahead | None] = ContextVar("_ahead", default=None)
 def _begun(campaign: Campaign) -> _Ahead | None:
     with ExitStack() as stack:
         try:
-            session = stack.enter_context(running(campaign.database, campaign.record, resolved(campaign)))
+            session = stack.enter_context(_running(campaign))
             if begin_loading(session):
                 stack.enter_context(_asking(session))
         except Exception:

@@ -47,6 +47,7 @@ from winnow.tasks.spec.stored_spec import ONLY
 
 if TYPE_CHECKING:
     from winnow.flows.run.trial import Trial
+    from winnow.tasks.engines.pool.pool import EnginePool
 
 
 class Launch:
@@ -57,6 +58,7 @@ class Launch:
         self._database: Database | None = None
         self._begun: dict[str, CampaignRecord | None] = {}
         self._tried: Path | None = None
+        self._pool: EnginePool | None = None
 
     def recall(self, spec: CampaignSpec) -> JsonView | None:
         """Open the database, if it exists, and start preparations for a campaign that is not decided.
@@ -126,6 +128,7 @@ class Launch:
             storage=spec.storage,
             record=after,
             checked=as_stored(database, after, found.checked),
+            pool=self._pool,
         )
 
     def try_out(self, checked: ResolvedCampaign, n: int, *, keeps: bool = True) -> "Trial":
@@ -140,17 +143,20 @@ class Launch:
             ExtraMissing: If the campaign's engines need packages that are not installed here.
         """
         from winnow.flows.run.trial import require_scores, try_out
+        from winnow.tasks.campaign.session import engine_pool
 
         require_scores(checked.spec)
         require_extras(checked)
+        found = with_models_there(checked, None).checked
+        self._pool = self._stack.enter_context(engine_pool(found))
         if keeps or may_be_there(checked.spec.storage):
             database, _ = self._opened(checked.spec)
             remember(checked.spec.storage)
-            return try_out(database, with_models_there(checked, None).checked, n)
+            return try_out(database, found, n, self._pool)
         self._tried = Path(self._stack.enter_context(TemporaryDirectory())) / "tried.db"
         with closing(open_database(f"sqlite:///{self._tried}")) as database:
             ensure_schema(database)
-            return try_out(database, with_models_there(checked, None).checked, n)
+            return try_out(database, found, n, self._pool)
 
     def _opened(self, spec: CampaignSpec) -> tuple[Database, CampaignRecord | None]:
         """The database with all tables, and the stored campaign of this name."""

@@ -24,6 +24,7 @@ from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.labels import labels_of
+from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.traits import NAME as SCORED
 from winnow.tasks.objectives.round_functions import generate_round, judge_round
@@ -82,13 +83,14 @@ def require_scores(spec: CampaignSpec) -> None:
         )
 
 
-def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
+def try_out(database: Database, checked: ResolvedCampaign, n: int, pool: EnginePool) -> Trial:
     """Have every candidate answer a few examples, and score the outputs.
 
     Args:
         database: The campaign's database, with all tables.
         checked: The campaign, whose judge scores single outputs and whose models are available.
         n: Number of examples; all examples if the dataset has fewer.
+        pool: The campaign's engines, which stay open.
 
     Raises:
         WinnowError: If models or judges fail, as in a campaign.
@@ -101,7 +103,7 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
     shown: set[int] = set()
     try:
         trial = as_stored(database, record, trial) or trial
-        with running(database, record, trial) as session:
+        with running(database, record, trial, pool) as session:
             session.load_engines()
             [round_] = plan_rounds(session, begins=True)
             texts = generate_round(session, round_)

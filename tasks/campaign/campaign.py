@@ -13,6 +13,7 @@ from winnow.tasks.campaign.look import Look
 
 if TYPE_CHECKING:
     from winnow.tasks.campaign.resolved import ResolvedCampaign
+    from winnow.tasks.engines.pool.pool import EnginePool
     from winnow.tasks.spec.campaign import CampaignSpec
 
 
@@ -27,6 +28,8 @@ class Campaign:
     """The campaign as found or stored here; `look` reads it again."""
     checked: "ResolvedCampaign | None" = None
     """The campaign with everything that it refers to, once this process has checked it."""
+    pool: "EnginePool | None" = None
+    """Engines that a trial of the campaign loaded, still open; None to start new ones."""
     _spec: "CampaignSpec | None" = field(default=None, init=False)
 
     @property

@@ -4,9 +4,10 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
@@ -36,6 +37,7 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.plugins.entry_points import plugin_log
 from winnow.tasks.plugins.own_files import settled_folder
+from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
 
 
@@ -241,20 +243,14 @@ class CampaignSession:
 
 
 @contextmanager
-def running(
-    database: Database, record: CampaignRecord, checked: ResolvedCampaign
-) -> Generator[CampaignSession, None, None]:
-    """Take the lease, replay all stored rounds into a new selector, and start the engine pool.
+def engine_pool(checked: ResolvedCampaign) -> Generator[EnginePool, None, None]:
+    """Start the engine pool of a campaign; close it after the block.
 
     Raises:
-        LeaseHeld: If another live process runs the campaign.
         ClusterUnavailable: If engines should run on a cluster, but no cluster is available.
     """
     execution = checked.spec.execution
-    log_folder = settled_folder(execution.log_folder) / record.name
     with (
-        plugin_log(log_folder, record.name),
-        holding(database, record.id) as lease,
         imports_once(checked.spec),
         placed(execution) as placement,
         EnginePool(
@@ -267,9 +263,36 @@ def running(
             load_timeout=execution.load_timeout,
             batch_timeout=execution.batch_timeout,
             streaming=checked.spec.streaming,
-            log_folder=log_folder,
+            log_folder=_log_folder(checked.spec),
             factory=placement.factory,
         ) as engines,
+    ):
+        yield engines
+
+
+def _log_folder(spec: CampaignSpec) -> Path:
+    return settled_folder(spec.execution.log_folder) / spec.name
+
+
+@contextmanager
+def running(
+    database: Database,
+    record: CampaignRecord,
+    checked: ResolvedCampaign,
+    pool: EnginePool | None = None,
+) -> Generator[CampaignSession, None, None]:
+    """Take the lease, and replay all stored rounds into a new selector.
+
+    `pool` is an engine pool that stays open after the block; by default, `engine_pool` starts one.
+
+    Raises:
+        LeaseHeld: If another live process runs the campaign.
+        ClusterUnavailable: If engines should run on a cluster, but no cluster is available.
+    """
+    with (
+        plugin_log(_log_folder(checked.spec), record.name),
+        holding(database, record.id) as lease,
+        nullcontext(pool) if pool else engine_pool(checked) as engines,
     ):
         checked = checked.prepared(database)
         with database.reading() as session:

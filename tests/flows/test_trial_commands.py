@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from pathlib import Path
 
 import pytest
 import typer
@@ -12,8 +13,13 @@ from faulty_server import SERVER_ERROR, always, faulty_server
 
 import winnow as library
 from winnow.flows.cli.start import comparing
+from winnow.flows.run.head_start import session_of
+from winnow.flows.run.launch import launching
+from winnow.flows.run.trust_prompt import Trust, approving
 from winnow.tasks.answer.earlier_campaigns import SHOWN
 from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.load import check_spec_file
+from winnow.tasks.setup.yaml_file import SpecFile
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -202,6 +208,19 @@ def test_without_a_prompt_one_is_guessed(folder, server):
     ran = compare(folder, server, "--model", f"{server.url}#other", *data("--yes"), prompts=())
     prompt = "{{ text }}\\n\\nAnswer with one of these alone: billing, bug, shipping."
     assert f'guessed prompt  "{prompt}" (--prompt TEMPLATE)' in ran.stdout
+
+
+def test_a_run_takes_over_the_engines_that_its_trial_loaded(folder, server, monkeypatch):
+    monkeypatch.chdir(folder)
+    write(folder, server)
+    with launching() as launch:
+        values = yaml.safe_load((folder / "campaign.yaml").read_text())
+        checked = check_spec_file(SpecFile(Path("campaign.yaml"), values), approving(Trust()))
+        assert len(launch.try_out(checked, 1).outputs) == 2
+        campaign = launch.store(checked)
+        for _ in range(2):  # it stays open after a session
+            with session_of(campaign) as session:
+                assert session.engines is campaign.pool
 
 
 def test_examples_may_stand_on_the_command_line(folder, server):
