@@ -5,6 +5,7 @@ Winnow fetches no URL: a server that gets one fetches it by itself.
 
 import binascii
 import hashlib
+import os
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
@@ -74,6 +75,18 @@ class Image:
         if self.url:
             return {"url": self.url}
         return {"sha256": self.sha256, "type": self.type, "bytes": self.size}
+
+    def as_message(self) -> JsonObject:
+        """What another process of this machine needs of an image with content; read by `from_message`."""
+        place = self.place
+        if isinstance(place, bytes):
+            place = f"data:{self.type};base64,{b64encode(place).decode()}"
+        return {**self.as_json(), "place": place if place.startswith("data:") else os.path.abspath(place)}
+
+    @classmethod
+    def from_message(cls, message: JsonView) -> Self:
+        """Read the result of `as_message`."""
+        return cls.from_json(message, {message["sha256"]: message["place"]})
 
     @property
     def shown(self) -> str:

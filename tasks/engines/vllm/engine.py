@@ -231,6 +231,7 @@ def as_message(requests: Sequence[Request]) -> JsonObject:
                 "continuations": each.continuations,
                 "is_greedy": each.is_greedy,
                 "messages": each.messages,
+                "images": [image.as_message() for image in each.images],
             }
             for each in requests
         ],

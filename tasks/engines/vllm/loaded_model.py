@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.chat import TAGS, special_tokens
+from winnow.tasks.engines.chat import TAGS, is_continued, special_tokens
 from winnow.tasks.engines.checkpoints import adapter_args
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import (
@@ -63,6 +63,12 @@ LOADED_LATE = (
 """Modules that vLLM 0.32 imports only while it loads a model, which takes seconds."""
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+SHOWN_AT_ONCE = 32
+"""Requests whose images are decoded at the same time."""
+
+CHAT_ARGS = ("add_generation_prompt", "chat_template", "continue_final_message")
+"""Arguments of a chat template that vLLM's chat has arguments of its own for."""
 
 
 class DeviceLock:
@@ -150,7 +156,7 @@ class VllmModel:
             for number, folder in enumerate(adapters, start=1)
         }
         self._adapter: LoRARequest | None = None
-        self._is_fresh = is_fresh
+        self._is_fresh, self._shows_images = is_fresh, model.shows_images
         self._keeps_prefixes = bool(self._llm.llm_engine.vllm_config.cache_config.enable_prefix_caching)
         self._written_by: str | None = None
         self._adapters[None] = self._adapter
@@ -181,7 +187,10 @@ class VllmModel:
     def may_join(self, requests: Sequence[Request]) -> bool:
         """Whether requests can join those in progress: texts with the same adapter, or without one."""
         adapters = {request.adapter for request in requests}
-        are_texts = not any(request.continuations or request.sampling.choices for request in requests)
+        are_texts = not any(
+            request.continuations or request.sampling.choices or self._is_shown(request)
+            for request in requests
+        )
         # vLLM 0.32 on a CPU applies an adapter of the batch also to requests that name none.
         return are_texts and len(adapters) == 1 and (not self.running or adapters == {self._written_by})
 
@@ -207,9 +216,64 @@ class VllmModel:
         for adapter in dict.fromkeys(request.adapter for request in requests):
             own = [i for i, request in enumerate(requests) if request.adapter == adapter]
             self._adapter = self._adapters[adapter]
-            answered = self._scorer.answer([requests[i] for i in own], write=self._complete)
-            answers.update(zip(own, answered, strict=True))
+            shown = [i for i in own if self._is_shown(requests[i])]
+            for start in range(0, len(shown), SHOWN_AT_ONCE):
+                part = shown[start : start + SHOWN_AT_ONCE]
+                answers.update(zip(part, self._shown([requests[i] for i in part]), strict=True))
+            read = [i for i in own if i not in answers]
+            answered = self._scorer.answer([requests[i] for i in read], write=self._complete)
+            answers.update(zip(read, answered, strict=True))
         return [answers[i] for i in range(len(requests))]
+
+    def _is_shown(self, request: Request) -> bool:
+        """Whether a request goes through the model's processor, as all do whose examples can have images."""
+        return self._shows_images and not (request.continuations or request.sampling.choices)
+
+    def _shown(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answers to requests with images, by vLLM's own chat."""
+        started = time.perf_counter()
+        outputs: dict[int, RequestOutput | GenerationFailure] = {}
+        chats: dict[int, list[JsonObject]] = {}
+        for place, request in enumerate(requests):
+            try:
+                images = [{"type": "image_pil", "image_pil": each.pixels()} for each in request.images]
+                chats[place] = self._scorer.encode.parts_of(request.asked, images)
+            except ValueError as error:
+                why = one_sentence(error) if isinstance(error, UnicodeError) else f"an image {error}"
+                outputs[place] = GenerationFailure(reason="bad_prompt", detail=why)
+        for is_open in (False, True):
+            own = [place for place in chats if is_continued(requests[place].asked) == is_open]
+            outputs.update(
+                zip(own, self._chats([chats[i] for i in own], [requests[i] for i in own]), strict=True)
+            )
+        took = time.perf_counter() - started
+        return [self._answer(outputs[place], took / len(requests), took) for place in range(len(requests))]
+
+    def _chats(
+        self, chats: Sequence[list[JsonObject]], requests: Sequence[Request]
+    ) -> "list[RequestOutput | GenerationFailure]":
+        """Outputs for chats, all or none of which continue the assistant's message; see `_outputs`."""
+        from vllm import SamplingParams
+
+        if not chats:
+            return []
+        given = self._scorer.encode.template_args(requests[0].asked)
+        own = {key: given.pop(key) for key in CHAT_ARGS if key in given}
+        try:
+            return list(
+                self._llm.chat(
+                    cast("Any", list(chats)),
+                    [SamplingParams(**self._params([0], each)) for each in requests],
+                    lora_request=self._adapter,
+                    use_tqdm=False,
+                    chat_template_kwargs=given,
+                    **own,
+                )
+            )
+        except self._refusals as error:
+            if len(chats) == 1:
+                return [GenerationFailure(reason="refused", detail=one_sentence(error))]
+            return [self._chats([chat], [each])[0] for chat, each in zip(chats, requests, strict=True)]
 
     def _begin_call(self) -> None:
         """Reset an engine that must be fresh, so that each call behaves like the first one.

@@ -25,6 +25,7 @@ from typing import TypeVar
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
+from winnow.tasks.engines.images import Image
 from winnow.tasks.engines.protocol import Answer, ModelRef, Request, Sampling
 from winnow.tasks.engines.vllm.loaded_model import VllmModel, VllmVectors, preload
 from winnow.tasks.processes.worker_side import ParentLink, run_worker
@@ -123,6 +124,7 @@ def _requests(message: JsonObject) -> list[Request]:
             continuations=tuple(fields["continuations"]),
             is_greedy=fields["is_greedy"],
             messages=tuple(Message(*each) for each in fields["messages"]),
+            images=tuple(map(Image.from_message, fields["images"])),
         )
         for fields in message["requests"]
     ]

@@ -2,20 +2,23 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from served_campaigns import run, served_spec
 from stored_campaigns import new_database
-from tiny_images import COLOURS, png
+from tiny_images import COLOURS, data_url, png
 from tiny_models import save_tiny_llama
-from tiny_vision_models import IMAGE, TEMPLATE, save_tiny_llava
+from tiny_vision_models import IMAGE, SIDE, TEMPLATE, save_tiny_vision_model
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.images import MOST_PIXELS, Image
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
+from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.transformers.engine import TransformersEngine
+from winnow.tasks.engines.vllm.engine import VllmEngine
 from winnow.tasks.queries.check_texts import findings
 
 GREEDY = Sampling(max_tokens=6)
@@ -23,7 +26,7 @@ GREEDY = Sampling(max_tokens=6)
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
-    return save_tiny_llava(tmp_path_factory.mktemp("llava"), seed=0)
+    return save_tiny_vision_model(tmp_path_factory.mktemp("seeing"), seed=0)
 
 
 def reference(folder):
@@ -66,16 +69,16 @@ def by_the_library(folder, *images, text="What?", n=6):
 
 
 def test_a_model_reads_images_as_the_library_shows_them(engine, checkpoint):
-    contents = [png(name, 12, 9) for name in COLOURS]
+    contents = [png(name, SIDE, SIDE) for name in COLOURS]
     answers = engine.generate([asked(each) for each in contents])
     texts = [each.text for each in answers]
     assert texts == [by_the_library(checkpoint, Image.of(each, each).pixels()) for each in contents]
     assert len(set(texts)) == 3
-    assert {each.input_tokens for each in answers} == {26}  # four of them are the image's patches
+    assert {each.input_tokens for each in answers} == {29}  # seven of them are the image's
 
 
 def test_several_images_and_none_are_shown(engine, checkpoint):
-    both = [png("red"), png("blue")]
+    both = [png("green"), png("blue")]
     pixels = [Image.of(each, each).pixels() for each in both]
     two, none, other = engine.generate([asked(*both), asked(), asked(*reversed(both))])
     assert two.text == by_the_library(checkpoint, *pixels)
@@ -115,16 +118,50 @@ def test_a_model_of_texts_alone_is_refused(tmp_path):
         TransformersEngine(reference(folder))
 
 
+def test_an_image_reaches_another_process_of_this_machine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    content = png("red")
+    (tmp_path / "red.png").write_bytes(content)
+    sent = [Image.of(content, place).as_message() for place in ("red.png", content, data_url(content))]
+    monkeypatch.chdir("/")
+    assert [Image.from_message(json.loads(json.dumps(each))).content() for each in sent] == [content] * 3
+
+
+@pytest.mark.vllm
+@pytest.mark.usefixtures("vllm_imports")
+def test_vllm_reads_images_as_transformers_does(engine, checkpoint, tmp_path):
+    model = replace(
+        reference(checkpoint), provider="vllm", model_args={"dtype": "float32", "max_model_len": 128}
+    )
+    images = [png(name, SIDE, SIDE) for name in COLOURS]
+    turns = (Message("user", "Hi"), Message("assistant", "Hello"), Message("user", "What?"))
+    requests = [
+        *map(asked, images),
+        asked(*images),
+        asked(),
+        asked(images[0], messages=turns),
+        asked(images[0], text=f"What is {IMAGE}?"),
+        asked(png("red")[:50]),
+    ]
+    with closing(VllmEngine(model, EngineSettings(log_folder=tmp_path))) as served:
+        found = served.generate(requests)
+    expected = engine.generate(requests)
+    assert [each.text for each in found[:-1]] == [each.text for each in expected[:-1]]
+    assert len({each.text for each in found[:3]}) == 3
+    assert [each.input_tokens for each in found[:-1]] == [each.input_tokens for each in expected[:-1]]
+    assert found[-1] == expected[-1]
+
+
 def test_a_campaign_of_vision_models_on_transformers(checkpoint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = []
     for name in COLOURS:
-        content = png(name, 12, 9)
+        content = png(name, SIDE, SIDE)
         (tmp_path / f"{name}.png").write_bytes(content)
         target = by_the_library(checkpoint, Image.of(content, content).pixels())
         rows.append({"input": "What?", "image": f"{name}.png", "target": target})
     (tmp_path / "colours.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
-    other = save_tiny_llava(tmp_path / "other", seed=1)
+    other = save_tiny_vision_model(tmp_path / "other", seed=1)
     models = [
         {
             "name": name,
