@@ -137,7 +137,7 @@ class Evidence:
     def is_decided(self) -> bool:
         """Whether m arms are known that no other arm exceeds by more than epsilon.
 
-        With constraints: whether this is known among the arms that meet them, or no arm meets them.
+        With constraints, whether such arms are known among those that meet them, or no arm meets them.
         """
         alive = self.alive
         if self.champion is None and len(self.constraints):

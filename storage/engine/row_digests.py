@@ -133,7 +133,7 @@ def _digested(table: Table) -> list[tuple[str, Plain]]:
 
 
 OWN = 12
-"""Number of digits of a row's own digest that is stored with a count."""
+"""Number of digits of a row's own digest if a count is stored with it."""
 
 COUNT = "+"
 """Separates digest and count; not a digit."""

@@ -88,7 +88,7 @@ class Filters:
     among: tuple[str, ...] | None = None
     """Names of candidates; at least one must be on a side of the comparison."""
     kind: Kind | None = None
-    """Kind of comparisons.
+    """Kind of comparisons: "failures", "differs" or "noted".
     A duel fails if `candidate` lost it or, if `candidate` is None, has no outcome."""
     judge: str | None = None
     """Judge of the comparison, or of one of the judgments for its outcome."""
