@@ -1,1 +1,1 @@
-"""Prefect flows and the command line: a campaign from its spec to a decision."""
+"""The Python API, the command line, Prefect flows and reports: what users of Winnow call and read."""

@@ -1,1 +1,1 @@
-"""The surroundings of Winnow: demo models and data, deployment files and locked requirements."""
+"""What surrounds Winnow's code: demo models and data, deployment files and locked requirements."""

@@ -1,1 +1,1 @@
-"""Notify webhooks of a campaign's outcome."""
+"""Notify webhooks of the outcome of a campaign's run."""

@@ -1,7 +1,7 @@
-"""Notify a campaign's webhooks of the outcome of its run; errors here do not end the run.
+"""Notify a campaign's webhooks of the outcome of its run; errors of webhooks do not end the run.
 
-A separate process sends each message, so that no server delays the run for long. A campaign's end is stored,
-and its answer printed, before messages are waited for.
+A separate process sends each message, so that a slow server does not delay the run. Winnow stores the
+campaign's end and prints the answer before it waits for these processes.
 """
 
 import json
@@ -25,19 +25,19 @@ from winnow.tasks.text.printable import one_line
 LOGGER = logging.getLogger("winnow.notify")
 
 SENDER = "winnow.flows.notify.sender"
-"""The module of a sending process."""
+"""Name of the module that a sending process runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Limits of sending a message: time and number of attempts."""
+    """Time limits and pauses for sending a message."""
 
     deadline: int = 20
-    """Seconds until a sender is ended, in any state."""
+    """Seconds after which a sending process is ended."""
     attempt: float = 5.0
-    """Seconds to connect to a server, and between two received packets."""
+    """Maximum seconds to connect to a server, and between two received packets."""
     pauses: tuple[float, ...] = (1.0, 3.0)
-    """Seconds before each further attempt."""
+    """Seconds of the pause before each further attempt."""
 
 
 PATIENCE = Patience()
@@ -45,7 +45,7 @@ PATIENCE = Patience()
 
 @dataclass(kw_only=True)
 class Outbox:
-    """The messages in transit."""
+    """Messages that are being sent, by one process each."""
 
     _senders: list[tuple[str, "subprocess.Popen[bytes]", float]] = field(default_factory=list)
 
@@ -53,14 +53,14 @@ class Outbox:
         """Start sending a message.
 
         Args:
-            webhook: The entry of the campaign's file; warnings name it, not the URL, a secret.
-            url: Its address.
+            webhook: Webhook of the campaign's file; warnings show its entry, not the URL, which is secret.
+            url: URL of the webhook.
             body: The message in the webhook's form.
-            patience: Limits on time and attempts; None is `PATIENCE`.
+            patience: Time limits and pauses; None is `PATIENCE`.
         """
         patience = patience or PATIENCE
         sender = start_process(module_command(SENDER), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-        told = {
+        request = {
             "url": url,
             "body": body,
             "by_apprise": webhook.form == "apprise",
@@ -70,15 +70,15 @@ class Outbox:
         }
         assert sender.stdin is not None
         try:
-            sender.stdin.write(json.dumps(told).encode())
+            sender.stdin.write(json.dumps(request).encode())
             sender.stdin.close()
         except OSError:
-            pass  # it has ended; what it said is read when it is waited for
+            pass  # the sender has ended; `wait` reads its error
         sender.stdin = None
         self._senders.append((webhook.url, sender, time.monotonic() + patience.deadline + 1.0))
 
     def wait(self) -> None:
-        """Wait for all messages, and report those that did not arrive; Ctrl-C stops waiting."""
+        """Wait for all messages, and log those that did not arrive; Ctrl-C ends the wait."""
         try:
             while self._senders:
                 shown, sender, deadline = self._senders[0]
@@ -94,7 +94,7 @@ _outbox: ContextVar[Outbox | None] = ContextVar("outbox", default=None)
 
 @contextmanager
 def delivering() -> Generator[Outbox, None, None]:
-    """At the end of the outermost of these blocks, wait for the messages sent inside it."""
+    """Yield an `Outbox`; at the end of the outermost of nested blocks, wait for its messages."""
     if (outer := _outbox.get()) is not None:
         yield outer
         return
@@ -129,12 +129,12 @@ def _end(shown: str, sender: "subprocess.Popen[bytes]", deadline: float) -> None
 
 @contextmanager
 def announcing(campaign: Campaign) -> Generator[None, None, None]:
-    """Notify a campaign's webhooks of the outcome of its run, when the block is left.
+    """At the end of the block, notify a campaign's webhooks of the outcome of its run.
 
-    A run that is stopped by hand, or that finds its campaign taken over, sends nothing.
+    No message is sent if the user stopped the run, or if another process runs the campaign.
     """
     with delivering() as outbox:
-        begun = _begun(campaign)
+        begun = _read_start(campaign)
         for complaint in unset_variables(begun.webhooks):
             LOGGER.warning("%s", complaint, extra={"event": "notify_failed"})
         try:
@@ -148,7 +148,7 @@ def announcing(campaign: Campaign) -> Generator[None, None, None]:
 
 
 def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
-    """A sentence for each webhook whose URL variable is not set here."""
+    """A sentence for each webhook whose URL is an environment variable that is not set."""
     return [
         f"{webhook.url} is not set: no notification is sent there when the campaign ends"
         for webhook in webhooks
@@ -157,8 +157,8 @@ def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
-    """Facts about a run, read at its start, because the database may be unreadable at its end."""
+class _Start:
+    """A campaign and its webhooks at the start of a run; the database may be unreadable at the end."""
 
     campaign: Campaign
     webhooks: tuple[WebhookSpec, ...] = ()
@@ -166,17 +166,17 @@ class _Begun:
     """The campaign's status and record; None without webhooks."""
 
 
-def _begun(campaign: Campaign) -> _Begun:
+def _read_start(campaign: Campaign) -> _Start:
     webhooks = tuple(
         WebhookSpec.model_validate(each) for each in campaign.record.execution["execution"]["notify"]
     )
     if webhooks:
-        with suppress(StorageError), campaign.look() as look:  # the run says what is wrong with the database
-            return _Begun(campaign, webhooks, (campaign_status(look), look.record))
-    return _Begun(campaign)
+        with suppress(StorageError), campaign.look() as look:  # the run reports an error of the database
+            return _Start(campaign, webhooks, (campaign_status(look), look.record))
+    return _Start(campaign)
 
 
-def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
+def _announce(begun: _Start, error: Exception | None, outbox: Outbox) -> None:
     if not begun.webhooks:
         return
     from winnow.flows.notify.messages import as_body, events_in, message_at_end  # most runs notify nobody

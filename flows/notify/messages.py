@@ -1,4 +1,4 @@
-"""Notifications at the end of a run: its events, and a message as JSON or as text."""
+"""Build the notification about a run's end: its events, and the message as JSON or text."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ from winnow.tasks.text.printable import one_line, printable
 MOST_CHARACTERS = 3_000
 """Maximum length of a text message."""
 LONGEST_ERROR = 1_000
-"""Maximum length of an error."""
+"""Maximum length of the error in a message."""
 
 SLACKS_OWN = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-"""Characters that begin a mention or a link in Slack."""
+"""Escapes for characters that begin a mention or a link in Slack."""
 MENTIONS = str.maketrans({"@": "@\N{WORD JOINER}", "<": "‹", ">": "›"})
-"""Characters that begin a mention or a link in one of Apprise's services."""
+"""Replacements for characters that begin a mention or a link in a service of Apprise."""
 
 Message = Mapping[str, object]
 
@@ -32,9 +32,11 @@ WITHOUT_ANSWER: dict[str | None, Event] = {"failed": "failed", "undecided": "und
 
 
 def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Event, ...]:
-    """The events, the most general first; empty if a campaign was stopped that can continue.
+    """The events at the end of a run, the most general first; empty if the campaign can continue.
 
-    `before` is the last campaign of the same schedule that had a winner.
+    Args:
+        status: The campaign's status.
+        before: Status of the last campaign of the same schedule that had a winner; None without one.
     """
     if not status.is_settled:
         return ()
@@ -56,13 +58,13 @@ def message_of(
     error: Exception | None,
     differing: Sequence[str] = (),
 ) -> Message:
-    """The complete message, as JSON values.
+    """The complete message as JSON values.
 
     Args:
         status: The campaign's status.
         campaign: The campaign.
-        events: The events that happened; at least one.
-        before: The last campaign of the same schedule that had a winner.
+        events: Events at the end of the run; at least one.
+        before: Status of the last campaign of the same schedule that had a winner; None without one.
         error: The error that ended the run; None without an error.
         differing: Differences between `before` and this campaign; see `schedule_history.differs_in`.
     """
@@ -98,7 +100,7 @@ def message_of(
 
 
 def as_body(message: Message, form: Literal["json", "slack", "apprise"]) -> str:
-    """The message in the form of a webhook; text contains no active mention or link."""
+    """The body of a message in a webhook's form; texts contain no active mentions and links."""
     if form == "json":
         return json.dumps(message)
     text = "\n".join(_sentences(message))
@@ -139,13 +141,15 @@ def _names(names: object) -> str:
 def message_at_end(
     campaign: Campaign, known: tuple[CampaignStatus, CampaignRecord] | None, error: Exception | None
 ) -> Message | None:
-    """The message to send when a run has ended; None if no event has to be reported.
+    """The message about a run's end; None if no event happened.
 
-    `known` is its status and record at the start of the run, in case the database can no longer be read.
-    `error` is the error that ended the run; None without an error.
+    Args:
+        campaign: The campaign.
+        known: Status and record at the start of the run, in case the database cannot be read now.
+        error: The error that ended the run; None without an error.
 
     Raises:
-        StorageError: If the database cannot be read, and no event can be reported without it.
+        StorageError: If the database cannot be read, unless `error` and `known` suffice for a message.
     """
     try:
         with campaign.look() as look:

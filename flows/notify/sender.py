@@ -1,4 +1,4 @@
-"""The process that delivers one message, ended by the kernel after a time limit."""
+"""Child process that delivers one message; the kernel ends it after a time limit."""
 
 import json
 import resource
@@ -11,28 +11,28 @@ from contextlib import suppress
 import httpx
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Response statuses after which the same message may be accepted later."""
+"""Response statuses after which another attempt can succeed."""
 
 MOST_MEMORY = 1 << 30
-"""Address space in bytes for delivery by Apprise, which reads whole answers."""
+"""Maximum address space in bytes for delivery by Apprise, which reads whole responses into memory."""
 
 
 def main() -> int:
-    """Send the message on standard input; write on standard error why it did not arrive."""
-    told = json.load(sys.stdin)
-    # Its default action ends the process, also where a name is looked up or a server sends byte after byte.
-    signal.alarm(told["deadline"])
-    if told["by_apprise"]:
-        why = deliver_by_apprise(told["url"], told["body"])
+    """Send the message that standard input describes; print the reason to standard error if that fails."""
+    request = json.load(sys.stdin)
+    # The signal ends the process, even during a name look-up or if a server sends single bytes.
+    signal.alarm(request["deadline"])
+    if request["by_apprise"]:
+        why = deliver_by_apprise(request["url"], request["body"])
     else:
-        why = deliver(told["url"], told["body"].encode(), told["attempt"], told["pauses"])
+        why = deliver(request["url"], request["body"].encode(), request["attempt"], request["pauses"])
     if why is not None:
         print(why, file=sys.stderr)
     return 0 if why is None else 1
 
 
 def deliver(url: str, body: bytes, timeout: float, pauses: Sequence[float]) -> str | None:
-    """Send a message until it is accepted or finally refused; return why it was not accepted, or None."""
+    """Send a message, with further attempts after errors that can pass; return why it failed, or None."""
     why = None
     for pause in (0.0, *pauses):
         time.sleep(pause)
@@ -43,12 +43,12 @@ def deliver(url: str, body: bytes, timeout: float, pauses: Sequence[float]) -> s
 
 
 def deliver_by_apprise(url: str, text: str) -> str | None:
-    """Send a text to the service of an Apprise URL; return why it was not delivered, or None."""
+    """Send a text to the service of an Apprise URL; return why it failed, or None."""
     from apprise import Apprise, AppriseAsset
 
-    with suppress(OSError, ValueError):  # a system that does not know this limit
+    with suppress(OSError, ValueError):  # the system does not support this limit
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    # No picture is fetched from elsewhere, and no redirect followed.
+    # Fetch no pictures, and follow no redirects.
     asset = AppriseAsset(
         app_id="Winnow", app_url="", image_url_mask="", image_url_logo="", http_redirects=False
     )
@@ -61,11 +61,11 @@ def deliver_by_apprise(url: str, text: str) -> str | None:
 
 
 def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:
-    """Why the message was not accepted, and whether another attempt is useless."""
+    """Send the message once; return why it failed, or None, and whether the result is final."""
     try:
         status = _status_of(url, body, {"content-type": "application/json", "user-agent": "winnow"}, timeout)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, ValueError):
-        return "no request can be made to it; correct the URL, or the proxy in the environment", True
+        return "its URL is invalid; correct the URL, or the proxy in the environment", True
     except httpx.TimeoutException:
         return f"it did not answer within {timeout:g} s", False
     except httpx.HTTPError as error:
@@ -77,7 +77,7 @@ def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:
 
 
 def _status_of(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> int:
-    """The response status of a server; only the headers of the answer are read."""
+    """Send a POST request and return the response's status; the response's body is not read."""
     with (
         httpx.Client(timeout=timeout, follow_redirects=False) as client,
         client.stream("POST", url, content=body, headers=headers) as response,

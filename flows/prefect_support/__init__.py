@@ -1,1 +1,1 @@
-"""Prefect support: its server, requests to its API, and workarounds."""
+"""Support for Prefect: its server, requests to its API, its environment, and workarounds."""

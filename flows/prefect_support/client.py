@@ -1,8 +1,8 @@
-"""Requests to Prefect's API: the records of flow runs, deployments, work pools and automations.
+"""Requests to Prefect's API about flow runs, deployments, work pools, artifacts and automations.
 
-Only a process itself, or the worker that started it, reports its end to Prefect. If both were killed, Prefect
-keeps showing the flow run as running. So every flow run of Winnow is labelled with its process, as in a
-lease. Runs are found by their tags, which come from a small fixed set.
+Only the process of a flow run, or the worker that started it, reports the run's end to Prefect. If both were
+killed, Prefect keeps showing the run as running. So every flow run of Winnow has a label with its process, as
+in a lease, and tags from a small fixed set, by which runs are found.
 """
 
 from collections.abc import Mapping
@@ -37,28 +37,28 @@ from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.lease import is_dead, is_gone, this_process
 
 TAG = "winnow"
-"""The tag of all Winnow flow runs."""
+"""Tag of all flow runs of Winnow."""
 
 CAMPAIGN_TAG, SCHEDULE_TAG = "winnow-campaign", "winnow-schedule"
-"""Further tags: of a campaign's own run, and of a schedule's run."""
+"""Further tags, of runs of a campaign and of runs of a schedule."""
 
 PROCESS = "winnow.process"
-"""The label with the process of a flow run."""
+"""Label of a flow run that contains its process."""
 
 
 def labels_of_this_process() -> dict[str, str]:
-    """Labels of a flow run for its process."""
+    """Labels for flow runs of this process."""
     return {PROCESS: ":".join(str(value) for value in asdict(this_process()).values())}
 
 
 def label_run(id_: UUID) -> None:
-    """Label a flow run with this process; on a server without labels no run is marked as crashed."""
+    """Label a flow run with this process; do nothing if the server has no labels or no such run."""
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
         client.update_flow_run_labels(id_, {**labels_of_this_process()})
 
 
 def process_of(labels: Mapping[str, object]) -> Holder | None:
-    """The process in a flow run's labels."""
+    """The process in a flow run's labels; None without such a label."""
     if PROCESS not in labels:
         return None
     host, pid, boot_id, namespace, ticks = str(labels[PROCESS]).rsplit(":", 4)
@@ -66,10 +66,10 @@ def process_of(labels: Mapping[str, object]) -> Holder | None:
 
 
 def mark_crashed_runs(database: Database) -> list[str]:
-    """Mark crashed flow runs of Winnow in Prefect; return their names.
+    """Mark crashed flow runs of Winnow in Prefect, and return their names.
 
-    These are runs of an ended process of this machine, and of a process anywhere that is known to have let
-    its lease on a campaign of this database expire.
+    A run has crashed if its process was on this machine and has ended, or if its process, on any machine, has
+    let its lease on a campaign of this database expire.
     """
     with database.reading() as session:
         left = {lease.holder for lease in leases.unreleased(session) if is_gone(lease)}
@@ -83,15 +83,15 @@ def mark_crashed_runs(database: Database) -> list[str]:
             holder = process_of(run.labels)
             if holder is None or not (holder in left or is_dead(holder)):
                 continue
-            message = f"{holder}, which ran it, is gone; reported by the process that resumed its campaign"
-            with suppress(ObjectNotFound):  # somebody deleted it meanwhile
+            message = f"its process, {holder}, is gone; reported by the process that resumed its campaign"
+            with suppress(ObjectNotFound):  # the run was deleted meanwhile
                 client.set_flow_run_state(run.id, Crashed(message=message), force=True)
                 marked.append(run.name)
     return marked
 
 
 def introduce_run(run: FlowRun, name: str) -> FlowRun:
-    """Name, tag and label a schedule's flow run with this process; return it with these changes."""
+    """Set the name and tags of a schedule's flow run, label it with this process, and return it."""
     with get_client(sync_client=True) as client:
         client.update_flow_run(run.id, name=name, tags={*run.tags, TAG, SCHEDULE_TAG})
         label_run(run.id)
@@ -99,10 +99,10 @@ def introduce_run(run: FlowRun, name: str) -> FlowRun:
 
 
 def drop_overdue_runs(run: FlowRun) -> int:
-    """Drop all other overdue runs planned by the same schedule; return their number.
+    """Drop all other overdue runs of the same schedule, and return their number.
 
-    After a night without a worker there would otherwise be a campaign for every hour of it. Runs that were
-    requested by hand stay.
+    Otherwise, after a night without a worker, an hourly schedule would start a campaign for every hour. Runs
+    that were requested by hand stay.
     """
     if run.deployment_id is None:
         return 0
@@ -116,7 +116,7 @@ def drop_overdue_runs(run: FlowRun) -> int:
     with get_client(sync_client=True) as client:
         for late in client.read_flow_runs(flow_run_filter=overdue, deployment_filter=same):
             if late.auto_scheduled and late.id != run.id:
-                with suppress(ObjectNotFound):  # somebody deleted it meanwhile
+                with suppress(ObjectNotFound):  # the run was deleted meanwhile
                     client.set_flow_run_state(late.id, instead, force=True)
                     dropped += 1
     return dropped
@@ -149,7 +149,7 @@ def put_artifact(id_: UUID | None, artifact: ArtifactCreate) -> UUID:
 
 
 async def pause_deployment(id_: UUID) -> None:
-    """Pause a deployment; a deleted one is ignored."""
+    """Pause a deployment; do nothing if it was deleted."""
     async with get_client() as client:
         with suppress(ObjectNotFound):
             await client.pause_deployment(id_)
@@ -158,18 +158,22 @@ async def pause_deployment(id_: UUID) -> None:
 HEARTBEAT = "prefect.flow-run.heartbeat"
 CRASHED = "prefect.flow-run.Crashed"
 ENDS = ("Completed", "Skipped", "Failed", "Cancelled", "Crashed")
-"""States of flow runs that need not send heartbeats."""
+"""Final states of flow runs, after which heartbeats are not expected."""
 
 BEATS_MISSED = 4
-"""Missed heartbeats after which a flow run counts as dead: more than a busy machine ever pauses."""
+"""Missed heartbeats after which a flow run counts as crashed; a busy machine misses fewer."""
 
 
 def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
-    """Start a deployment whenever a flow run of another one crashes.
+    """Create an automation that starts a deployment whenever a flow run of another one crashes.
 
-    The runs that it starts are not watched, so that a campaign that kills its process each time is not
-    restarted forever: the next run, or a human, resumes it. `started` is the deployment that resumes
-    unfinished campaigns.
+    Runs of the started deployment are not watched. So a campaign that kills its process each time is not
+    restarted forever; the next run, or a user, resumes it.
+
+    Args:
+        name: Name of the schedule.
+        watched: Id of the deployment whose runs are watched.
+        started: Id of the deployment that resumes unfinished campaigns.
     """
     trigger = EventTrigger(
         expect={CRASHED}, match_related=_runs_of(watched), posture=Posture.Reactive, threshold=1
@@ -183,7 +187,7 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
 
 
 def mark_silent_runs(name: str, *, watched: UUID, heartbeat_s: int) -> None:
-    """Mark a deployment's flow run as crashed when its heartbeats stop."""
+    """Create an automation that marks a deployment's flow run as crashed when its heartbeats stop."""
     trigger = EventTrigger(
         after={HEARTBEAT},
         expect={HEARTBEAT, *(f"prefect.flow-run.{state}" for state in ENDS)},
@@ -210,7 +214,7 @@ def _runs_of(deployment: UUID) -> ResourceSpecification:
 
 
 def _put(name: str, description: str, trigger: EventTrigger, action: ActionTypes) -> None:
-    """Create an automation, or update the one with this name."""
+    """Create an automation, or update the existing one of this name."""
     wanted = AutomationCore(name=name, description=description, trigger=trigger, actions=[action])
     with get_client(sync_client=True) as client:
         found = client.read_automations_by_name(name)

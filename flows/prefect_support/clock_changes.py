@@ -1,8 +1,8 @@
-"""Times of day skipped by a clock change, which Prefect moves to an hour before their time.
+"""Work around clock changes: Prefect fires a schedule too early if its time of day is skipped.
 
-In Berlin there is no 02:30 on the night on which clocks go forward: 02:00 becomes 03:00. Prefect then fires a
-schedule of 02:30 at 01:30. Winnow's temporary server fires it at 03:30, like cron; users of another server
-are warned beforehand.
+In Berlin there is no 02:30 in the night in which clocks go forward, because 02:00 becomes 03:00. Prefect then
+fires a schedule of 02:30 at 01:30. Winnow's temporary server fires it at 03:30, like cron; users of another
+server are warned when they create the schedule.
 """
 
 import datetime as dt
@@ -11,23 +11,23 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 WALL = "UTC"
-"""The time zone for requests of times of day to Prefect, because its clocks never change."""
+"""Time zone in which Prefect computes times of day, because its clocks never change."""
 
 MOST_ASKED = 1_000
 """Maximum number of times of day that Prefect returns in one call."""
 
 LONGEST_GAP = dt.timedelta(hours=2)
-"""Upper bound on the hours skipped by a clock change."""
+"""Upper bound on the time that a clock change skips."""
 
 AHEAD_H = 366 * 24
-"""Number of hours ahead that are searched for skipped times of day."""
+"""Number of coming hours that are searched for skipped times of day."""
 
 HOUR = dt.timedelta(hours=1)
 
 
 @cache
 def fire_after_skipped_hours() -> None:
-    """Make cron schedules of Prefect's server in this process fire after a skipped hour.
+    """Change Prefect's server in this process, so that cron schedules fire after a skipped time, not before.
 
     They fire later by as much as clocks go forward.
     """
@@ -45,13 +45,13 @@ def fire_after_skipped_hours() -> None:
         zone = ZoneInfo(schedule.timezone or WALL)
         begin = _in_zone(start or dt.datetime.now(dt.UTC), zone)
         until = None if end is None else _in_zone(end, zone)
-        # While clocks go forward, times of day that were skipped have still to come.
+        # Just after clocks went forward, schedules with a skipped time of day still have to fire.
         wall = begin.replace(tzinfo=dt.UTC) - _put_forward(begin)
         plain = schedule.model_copy(update={"timezone": WALL})
         most = n or (1 if end is None else MOST_ASKED)
         found: set[dt.datetime] = set()
         for each in original(plain, MOST_ASKED, wall):
-            # Python takes the offset from before the change for a skipped time; Prefect's datetimes do not.
+            # For a skipped time, Python uses the offset before the change; Prefect's datetimes do not.
             moment = _without_zone(each).replace(tzinfo=zone).astimezone(dt.UTC)
             if until is not None and moment > until:
                 return
@@ -65,13 +65,16 @@ def fire_after_skipped_hours() -> None:
 
 
 async def early_firing(cron: str, zone: str, start: dt.datetime) -> tuple[dt.datetime, dt.datetime] | None:
-    """The first skipped time of day within a year, and the one at which Prefect fires instead.
+    """The first time of a schedule that a clock change skips within a year, and when Prefect fires instead.
 
-    `zone` is the IANA name of its time zone.
+    Args:
+        cron: Cron expression.
+        zone: IANA name of the schedule's time zone.
+        start: Beginning of the search.
 
     Returns:
-        Both as times of day in the zone; None if no time is skipped, or the schedule fires at the second one
-        too.
+        Both as times of day in the zone. None if no time is skipped, or if the schedule also fires at the
+        second time.
     """
     from prefect.server.schemas.schedules import CronSchedule
 
@@ -100,24 +103,24 @@ def _exists(time_of_day: dt.datetime, zone: ZoneInfo) -> bool:
 
 
 def _without_zone(given: dt.datetime) -> dt.datetime:
-    """A time of day as a standard library datetime."""
+    """A time of day as a plain `datetime` without a zone."""
     return dt.datetime.combine(given.date(), given.time())
 
 
 def _in_zone(given: dt.datetime, zone: ZoneInfo) -> dt.datetime:
-    """A moment in a zone; a time without a zone is a time of day there."""
+    """Convert a time to a zone; a time without a zone is read as a time of day in the zone."""
     if given.tzinfo is None:
         return given.replace(tzinfo=zone)
     return dt.datetime.fromtimestamp(given.timestamp(), zone)
 
 
 def _put_forward(moment: dt.datetime) -> dt.timedelta:
-    """The amount by which clocks were moved forward shortly before a moment."""
+    """How much clocks were moved forward in the last `LONGEST_GAP` before a moment."""
     earlier = (moment.astimezone(dt.UTC) - LONGEST_GAP).astimezone(moment.tzinfo)
     return max(_offset(moment) - _offset(earlier), dt.timedelta())
 
 
 def _offset(moment: dt.datetime) -> dt.timedelta:
     offset = moment.utcoffset()
-    assert offset is not None, "it is in a zone"
+    assert offset is not None, "the moment is in a zone"
     return offset

@@ -1,4 +1,4 @@
-"""The environment for Prefect's import, set without importing anything slow."""
+"""Set environment variables before Prefect is imported, without importing anything slow."""
 
 import logging
 import os
@@ -8,14 +8,15 @@ from winnow.tasks.plugins.library_settings import settle_libraries
 from winnow.tasks.plugins.own_files import state_folder
 
 TALKER = "EventsWorker"
-"""A Prefect logger that no setting silences: at the end of a run it reports that events are being sent."""
+"""Name of a Prefect logger that no setting silences; it logs at a run's end that events are being sent."""
 
 
 def settle_environment(folder: Path | None = None) -> None:
-    """Set Prefect's defaults for this process before its first import, keeping the user's settings.
+    """Set defaults for Prefect in this process, before its first import; the user's settings are kept.
 
-    `folder` is for Prefect's files if the user has no own Prefect; None is the user's state folder of the
-    working folder.
+    Args:
+        folder: Folder for Prefect's files, unless the user has a Prefect of their own. None is a folder in
+            the user's state folder that belongs to the working folder.
     """
     settle_libraries()
     has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ
@@ -24,13 +25,13 @@ def settle_environment(folder: Path | None = None) -> None:
             "PREFECT_HOME", str(folder.absolute() if folder else state_folder() / "prefect")
         )
     if home := os.environ.get("PREFECT_HOME"):
-        # These two would go to ~/.prefect wherever PREFECT_HOME is.
+        # By default these two are in ~/.prefect, even if PREFECT_HOME is set.
         os.environ.setdefault("PREFECT_SERVER_MEMO_STORE_PATH", str(Path(home) / "memo_store.toml"))
         os.environ.setdefault("PREFECT_RESULTS_LOCAL_STORAGE_PATH", str(Path(home) / "storage"))
-    # What goes wrong is told in a sentence; Prefect would print its traceback beside it.
+    # Winnow reports errors in one sentence; Prefect would also print a traceback.
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     logging.getLogger(TALKER).setLevel(logging.CRITICAL)
-    # Nobody here has agreed to tell Prefect of what they run, and its notice would stand amid the answer.
+    # Users have not agreed to send usage data to Prefect, and its notice would appear within the answer.
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("DO_NOT_TRACK", "1")

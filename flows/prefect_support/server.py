@@ -1,12 +1,12 @@
-"""The Prefect server for flow runs: the user's own, or a temporary one.
+"""Provide a Prefect server for flow runs: the user's own, or a temporary one.
 
-Prefect would start a temporary server itself, but as a child that receives a terminal's Ctrl-C while a
-campaign still finishes its round, and that survives a killed campaign. Winnow's leads its own session, and
-always ends when the pipe from its parent closes.
+Prefect can start a temporary server itself. But that child process receives a terminal's Ctrl-C while a
+campaign still finishes its round, and it survives a killed campaign. Winnow's temporary server has its own
+session, and ends when the pipe from its parent closes.
 
-Concurrent runs of one process, for example in threads, share a server. Servers of several processes have
-separate databases: writers to one file would block each other for minutes. The first one uses the folder's
-file, the others a temporary one.
+Concurrent runs of one process, for example in threads, share a server. Servers of several processes use
+separate databases, because writers to one file would block each other for minutes: the first server uses the
+file in Prefect's folder, the others use temporary files.
 """
 
 import fcntl
@@ -52,48 +52,47 @@ LOG = WORK_FOLDER / "logs" / "prefect-server.log"
 """Log file of a command's temporary server."""
 
 DATABASE = "prefect.db"
-"""File name of Prefect's server database in PREFECT_HOME."""
+"""File name of the Prefect server's database in PREFECT_HOME."""
 
 LOCK = "temporary-server.lock"
 """Lock file in PREFECT_HOME, held by the temporary server that uses its database."""
 
 DRAIN_TIMEOUT = 10.0
-"""Maximum seconds for sending events, which only affect Prefect's display of a run."""
+"""Maximum seconds for sending remaining events, which only affect how Prefect shows a run."""
 
 START_TIMEOUT = 180.0
-"""Maximum seconds of a start. A cold start takes about 12 s on two cores, minutes on busy ones."""
+"""Maximum seconds for a server's start, which takes about 12 s on two idle cores, minutes on busy ones."""
 
 END_TIMEOUT = 5.0
-"""Seconds for a server to end."""
+"""Seconds after which a server that does not end is killed."""
 
 THIS_MACHINE = ("127.0.0.1", "localhost")
 
 RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
-"""Environment of a server without services for schedules and automations."""
+"""Environment of a server that only records runs, without services for schedules and automations."""
 
 SECRET = "PREFECT_SERVER_API_AUTH_STRING"
-"""Variable with the credentials for Prefect's server: on a command line every user could read them."""
+"""Environment variable with the server's credentials; every user could read them on a command line."""
 
 NO_ORIGINS = {"PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "", "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": ""}
-"""Environment that stops pages of other origins from reading a server's answers; Prefect allows all by
-default."""
+"""Environment that prevents pages of other origins from reading responses; Prefect allows it by default."""
 
 FREE = frozenset({"/api/health", "/api/ready"})
-"""Paths for availability checks, which reveal nothing else."""
+"""Paths that need no token, because they only show that the server is available."""
 
 WAITING = 128
-"""Maximum connections waiting to be accepted."""
+"""Maximum number of connections that wait to be accepted."""
 
 CONNECTION_URL = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
-"""Variables with which users set Prefect's database."""
+"""Environment variables by which users set the Prefect server's database."""
 
 
 class PrefectServerFailed(WinnowError):
-    """No Prefect server answers."""
+    """The user's Prefect server does not answer, or the temporary one cannot start."""
 
 
 def require_answer(url: str) -> None:
-    """Refuse a user's server that does not answer, before a round is run.
+    """Check that a user's server answers.
 
     Raises:
         PrefectServerFailed: If the server does not answer.
@@ -103,7 +102,7 @@ def require_answer(url: str) -> None:
 
     with get_client(sync_client=True) as client:
         error = client.api_healthcheck()
-    # Who answers anything is there: Prefect's cloud has no such page.
+    # An HTTP error also is an answer: Prefect Cloud has no page for this check.
     if error is not None and not isinstance(error, PrefectHTTPStatusError):
         raise PrefectServerFailed(
             f"the Prefect server {url} does not answer ({error}); start it with prefect server start, "
@@ -112,7 +111,7 @@ def require_answer(url: str) -> None:
 
 
 def reach_this_machine_directly() -> None:
-    """Bypass the environment's proxies for this machine, also in libraries and children."""
+    """Set NO_PROXY for this machine if a proxy is set, so that libraries and child processes use none."""
     if not {"http", "https", "all"} & getproxies_environment().keys():
         return
     for name in ("no_proxy", "NO_PROXY"):
@@ -123,8 +122,8 @@ def reach_this_machine_directly() -> None:
 
 @contextmanager
 def early_server() -> Generator[None, None, None]:
-    """Start a temporary server in the background; `prefect_server` within the block then uses it."""
-    with _begun(LOG, schedules=False) as server:
+    """Start a temporary server in the background; `prefect_server` inside the block uses it."""
+    with _early_or_new(LOG, schedules=False) as server:
         token = _started.set(server)
         try:
             yield
@@ -134,18 +133,20 @@ def early_server() -> Generator[None, None, None]:
 
 @contextmanager
 def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[None, None, None]:
-    """Provide a Prefect server until the block ends: the user's own one if it exists, else a temporary one.
+    """Provide a Prefect server until the block ends: the user's own if there is one, else a temporary one.
 
-    `log` is the file for the output of a temporary server, unless that is an early one; `schedules` says
-    whether it starts scheduled runs: only recording runs is less work.
+    Args:
+        log: File for the output of a temporary server that starts now.
+        schedules: Whether a temporary server starts scheduled runs; if False, it only records runs, which is
+            less work.
 
     Raises:
         PrefectServerFailed: If the user's server does not answer, or the temporary one does not start.
     """
     reach_this_machine_directly()
     with ExitStack() as stack:
-        server = stack.enter_context(_begun(log, schedules=schedules))
-        with not_collecting():  # it takes seconds to import, in which the server comes up
+        server = stack.enter_context(_early_or_new(log, schedules=schedules))
+        with not_collecting():  # the import takes seconds, during which the server starts
             from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
         if url := PREFECT_API_URL.value():
@@ -168,18 +169,18 @@ class _Temporary:
     url: str
     log: Path
     secret: str
-    """Credentials of Prefect's basic authentication, which allow running any code."""
+    """Credentials for Prefect's basic authentication; with them, any code can be run."""
 
 
 _started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)
-"""This thread's server that was started early; None without one."""
+"""The server that was started early in this thread, or None."""
 
 
 @contextmanager
-def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, None]:
-    """The early server, or one that starts now; None if the user is known to have a server.
+def _early_or_new(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, None]:
+    """Yield the early server, or one that starts now; None if the user has a server.
 
-    If only Prefect's import would find the user's server, a temporary one is started in vain.
+    If the user's server is only found by importing Prefect, the temporary server is started needlessly.
     """
     if not schedules and (early := _started.get()):
         yield early
@@ -190,8 +191,8 @@ def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, 
             yield server
 
 
-class _Sharing:
-    """One temporary server for all runs of this process, from the first to the last."""
+class _SharedServer:
+    """One temporary server for all concurrent runs of this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -201,10 +202,10 @@ class _Sharing:
 
     @contextmanager
     def server(self, log: Path) -> Generator[_Temporary, None, None]:
-        """The server, possibly still starting; its output goes to the log of the run that started it."""
+        """Yield the server, which may still be starting; its output goes to the first run's log."""
         with self._lock:
             if self._server is None:
-                self._server = self._ending.enter_context(_coming_up(log, schedules=False))
+                self._server = self._ending.enter_context(_starting(log, schedules=False))
             self._users += 1
             server = self._server
         try:
@@ -217,22 +218,22 @@ class _Sharing:
                     self._ending.close()
 
 
-_SHARED = _Sharing()
+_SHARED = _SharedServer()
 
 
 def _temporary(log: Path, *, schedules: bool) -> AbstractContextManager[_Temporary]:
-    return _coming_up(log, schedules=True) if schedules else _SHARED.server(log)
+    return _starting(log, schedules=True) if schedules else _SHARED.server(log)
 
 
 @contextmanager
-def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, None]:
+def _starting(log: Path, *, schedules: bool) -> Generator[_Temporary, None, None]:
     _make_home()
     secret = new_secret()
     with ExitStack() as stack:
-        # Bound here: nobody else can take the port before the server listens, and get what it is sent.
+        # Bind the port here, so that no other process can take it before the server listens.
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=WAITING))
         port = listening.getsockname()[1]
-        with _opened(open_anew, log) as output, _opened(open_to_append, _home(log) / LOCK) as lock:
+        with _open_file(open_anew, log) as output, _open_file(open_to_append, _home(log) / LOCK) as lock:
             environment = os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY)
             environment |= {SECRET: secret, **NO_ORIGINS}
             process = start_process(
@@ -241,10 +242,10 @@ def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, Non
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 environment=environment | stack.enter_context(own_database(lock, _home(log) / DATABASE)),
-                # What the lock holds is given up when the server ends.
+                # The server inherits the lock, which is released when the server ends.
                 descriptors=(lock.fileno(), listening.fileno()),
             )
-        listening.close()  # so that nobody waits for a server that has ended
+        listening.close()  # else clients would wait for a server that has ended
         url = f"http://127.0.0.1:{port}/api"
         _PROCESSES[url] = process
         stack.callback(_PROCESSES.pop, url)
@@ -254,17 +255,17 @@ def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, Non
 
 
 _PROCESSES: dict[str, "subprocess.Popen[bytes]"] = {}
-"""Temporary servers of this process, by URL."""
+"""URL -> process of each temporary server that this process has started."""
 
 
 def _has_ended(url: str | None) -> bool:
-    """Whether a URL belongs to a temporary server that was killed."""
+    """Whether a URL belongs to a temporary server of this process that has ended."""
     process = None if url is None else _PROCESSES.get(url)
     return process is not None and process.poll() is not None
 
 
 class _Retries:
-    """Prefect's setting of client retries: none if no server can answer."""
+    """Replacement for Prefect's setting of client retries: 0 if the temporary server has ended."""
 
     def __init__(self, setting: "Setting") -> None:
         self._setting = setting
@@ -277,7 +278,7 @@ class _Retries:
 
 
 def _give_up_on_ended_servers() -> None:
-    """Stop Prefect's clients from retrying a killed temporary server for a minute per request."""
+    """Prevent Prefect's clients from retrying each request to an ended temporary server for a minute."""
     from prefect.client import base
 
     setting = vars(base)["PREFECT_CLIENT_MAX_RETRIES"]
@@ -286,30 +287,30 @@ def _give_up_on_ended_servers() -> None:
 
 
 def new_secret() -> str:
-    """A random name and password for HTTP basic authentication."""
+    """A user name and a random password for HTTP basic authentication, separated by a colon."""
     return f"winnow:{secrets.token_urlsafe(32)}"
 
 
 def _make_home() -> None:
-    """Create the folder of Prefect's files; then report that an earlier folder is no longer used."""
+    """Create the default folder of Prefect's files; report that an older Winnow's folder is not used."""
     old, home = WORK_FOLDER / "prefect", state_folder() / "prefect"
     if os.environ.get("PREFECT_HOME") != str(home) or home.exists():
         return
     if old.exists():
         tell(f"{old} is no longer used: Prefect's data for this folder is in {home}")
-    with suppress(OSError):  # what is opened there says so
+    with suppress(OSError):  # the error is reported when a file is opened there
         home.mkdir(mode=0o700, parents=True)
 
 
 @contextmanager
 def own_database(lock: BinaryIO, file: Path) -> Generator[dict[str, str], None, None]:
-    """Environment variables for a server's exclusive database.
+    """Yield environment variables that give a server a database that no other server uses.
 
     Args:
-        lock: Lock file in the folder of temporary servers' database; its holder uses that database. It is not
-            used if the user names a database.
-        file: The database there. If this release of Prefect cannot use it, it is renamed if it is Winnow's
-            own, and unchanged if it may be the user's.
+        lock: Lock file; the server that holds the lock uses the database `file`. It is not used if the user
+            sets a database.
+        file: The common database of temporary servers. If this release of Prefect cannot use it, it is
+            renamed if it belongs to Winnow, and left unchanged if it may be the user's.
     """
     if any(name in os.environ for name in CONNECTION_URL):
         yield {}
@@ -322,7 +323,7 @@ def own_database(lock: BinaryIO, file: Path) -> Generator[dict[str, str], None, 
 
 
 def _is_locked(lock: BinaryIO) -> bool:
-    """Whether this process got the lock; False also if the file system does not support locks."""
+    """Try to take a lock; return whether it worked. False if the file system does not support locks."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -331,7 +332,7 @@ def _is_locked(lock: BinaryIO) -> bool:
 
 
 def _is_usable(file: Path) -> bool:
-    """Whether Prefect can use a database, after renaming one of Winnow's own that it cannot use."""
+    """Whether Prefect can use a path for its database; an unusable database of Winnow is renamed first."""
     if not file.exists() or _is_of_this_release(file):
         return True
     if file.parent != state_folder() / "prefect":
@@ -348,19 +349,19 @@ def _is_usable(file: Path) -> bool:
 
 
 def _is_of_this_release(file: Path) -> bool:
-    """Whether this Prefect has the migration of a server database, if it has any."""
+    """Whether this Prefect has all migrations that a server's database names."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
             if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
                 return True
             revisions = database.execute("SELECT version_num FROM alembic_version").fetchall()
-    except sqlite3.OperationalError:  # locked, or in the way of an older program: its server says so
+    except sqlite3.OperationalError:  # locked or unreadable; the server reports it
         return True
     except sqlite3.DatabaseError:
         return False
     found = find_spec("prefect")
-    assert found is not None, "Winnow needs it"
-    assert found.origin is not None, "it has a file"
+    assert found is not None, "Winnow requires Prefect"
+    assert found.origin is not None, "the package has a file"
     migrations = Path(found.origin).parent / "server" / "database" / "_migrations" / "versions" / "sqlite"
     names = [path.name for path in migrations.glob("*.py")]
     return not names or all(any(f"_{revision}_" in name for name in names) for (revision,) in revisions)
@@ -370,19 +371,23 @@ def _home(log: Path) -> Path:
     return Path(os.environ["PREFECT_HOME"]).resolve() if "PREFECT_HOME" in os.environ else log.parent
 
 
-def _opened(how: Callable[[Path], BinaryIO], file: Path) -> BinaryIO:
-    """Open a file of a temporary server; its folder is created if necessary."""
+def _open_file(how: Callable[[Path], BinaryIO], file: Path) -> BinaryIO:
+    """Open a file of a temporary server; its folder is created if necessary.
+
+    Raises:
+        PrefectServerFailed: If the file cannot be opened.
+    """
     try:
         return how(file)
     except OSError as error:
         raise PrefectServerFailed(
-            f"Prefect's temporary server has no room for its files ({error}); run winnow in a writable "
-            "folder; if PREFECT_HOME is set, it must name one, too"
+            f"Prefect's temporary server cannot write its files ({error}); run winnow in a writable folder; "
+            "if PREFECT_HOME is set, it must be writable, too"
         ) from error
 
 
 def has_own_server() -> bool:
-    """Whether the user has a server, as far as known without the slow import of Prefect."""
+    """Whether the user has a Prefect server, as far as the environment shows it without importing Prefect."""
     if "prefect.settings" in sys.modules:
         from prefect.settings import PREFECT_API_URL
 
@@ -396,15 +401,15 @@ def _has_profiles() -> bool:
 
 
 def _hand_over_events() -> None:
-    """Let Prefect's thread send its remaining events: without a server it would wait forever at exit.
+    """Let Prefect's thread send its remaining events; after the server's end it would block the exit.
 
-    After that the thread accepts no events, for any run of this process.
+    Afterwards, the thread accepts no events of any run of this process.
     """
     if "prefect.events.worker" in sys.modules:
         from prefect.events.worker import EventsWorker
 
         if all(map(_has_ended, _PROCESSES)):
-            # Each event would be tried for seconds. A variable of a generic class, which mypy does not read.
+            # Cancel, because each event would be retried for seconds. mypy cannot read this class variable.
             for worker in tuple(EventsWorker._instances.values()):  # type: ignore[misc]
                 if worker._loop is not None and worker._task is not None:
                     worker._loop.call_soon_threadsafe(worker._task.cancel)
@@ -430,7 +435,7 @@ def _wait_until_healthy(server: _Temporary) -> None:
 
 
 def _serve(listening: socket.socket, gate: Gate) -> None:
-    """Serve Prefect's server behind a gate, until a signal ends it."""
+    """Run Prefect's server behind a gate, until a signal ends it."""
     settle_libraries()
     with not_collecting():
         import uvicorn
@@ -438,22 +443,22 @@ def _serve(listening: socket.socket, gate: Gate) -> None:
 
         app = create_app()
         fire_after_skipped_hours()
-    gc.freeze()  # no later collection goes through what was imported
+    gc.freeze()  # later collections skip the imported objects
     server = uvicorn.Server(uvicorn.Config(behind(gate, app, free=FREE), log_level="error"))
     server.run(sockets=[listening])
 
 
 def _serve_a_command(descriptor: int) -> None:
-    """Run as a command's temporary server, until standard input is closed."""
+    """Run as the temporary server of a command, until standard input closes."""
     exit_with_parent()
     secret = os.environ[SECRET]
     _serve(socket.socket(fileno=descriptor), Gate.at("127.0.0.1", allowed=(), token=secret))
 
 
 def serve_others(host: str, port: int, allowed: Sequence[str]) -> None:
-    """Run as a server for other machines, such as those of infra/compose.yaml, with Prefect's pages.
+    """Run as a server with Prefect's pages for other machines, as in infra/compose.yaml.
 
-    Prefect itself checks the secret: its pages, which ask the user for it, can be loaded without.
+    Prefect itself checks the credentials. Its pages can be loaded without them, and ask the user.
     """
     if not os.environ.get(SECRET):
         sys.exit(
@@ -466,7 +471,7 @@ def serve_others(host: str, port: int, allowed: Sequence[str]) -> None:
 
 
 def _run_engine() -> None:
-    """Run a flow run like Prefect's own engine, which finds its run in the environment."""
+    """Run Prefect's engine, which reads its flow run from the environment, with Winnow's settings."""
     settle_environment()
     sys.argv = sys.argv[:1]
     runpy.run_module(PREFECTS, run_name="__main__", alter_sys=True)
@@ -475,7 +480,7 @@ def _run_engine() -> None:
 PREFECTS = "prefect.engine"
 
 ENGINE = module_command("winnow.flows.prefect_support.server", PREFECTS)
-"""Replacement for Prefect's own command, which would read settings of the working folder."""
+"""Replacement for Prefect's command that starts a flow run, which reads settings of the working folder."""
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Running one campaign."""
+"""Run one campaign: checks, permissions, the run itself, and its progress and log."""

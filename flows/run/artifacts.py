@@ -1,7 +1,7 @@
-"""A campaign's Prefect artifacts: a log, a progress bar and the leaderboard, updated while it runs.
+"""Show a running campaign on Prefect's pages: a log, a progress bar and the leaderboard.
 
-A separate thread sends them to Prefect's server, so that a slow server delays no round and a failing one ends
-no campaign. The thread reads all contents from the database.
+A separate thread reads these artifacts from the database and sends them to Prefect's server. So a slow server
+does not delay a round, and a server that fails does not end a campaign.
 """
 
 import json
@@ -35,7 +35,7 @@ from winnow.tasks.text.phrases import list_of, rounded
 from winnow.tasks.text.printable import escaped, one_line
 
 VIEW_VARIABLE = "WINNOW_VIEW_URL"
-"""Environment variable with the address of `winnow view`, for links."""
+"""Environment variable with the URL of `winnow view`, for links."""
 
 MOST_ROWS = 50
 """Maximum number of candidates in the table; `winnow query NAME leaderboard` shows all."""
@@ -54,20 +54,22 @@ _COLUMNS = (
 
 
 def artifact_key(campaign: str, what: str) -> str:
-    """The key of a campaign's artifact, of lowercase letters, digits and dashes only, as Prefect requires."""
+    """Key of a campaign's artifact: lowercase letters, digits and dashes, as Prefect requires."""
     slug = re.sub(r"[^a-z0-9]+", "-", campaign.lower())
-    # Two names may have one slug: what was lost of a name goes into a digest.
+    # Different names can have the same slug, so a digest of a changed name is appended.
     mark = "" if slug == campaign else f"-{sha256(campaign.encode()).hexdigest()[:6]}"
     return f"winnow-{slug.strip('-')}{mark}-{what}"
 
 
 def ending(look: Look, storage: str) -> str:
-    """The status of a campaign after its flow run, and commands that show more; one sentence per line.
+    """Status of a campaign after its run, and commands that show or continue it; one sentence per line.
 
-    `storage` is the URL of its database, without a password.
+    Args:
+        look: The campaign.
+        storage: URL of its database, without a password.
     """
     status = campaign_status(look, in_full=True)
-    lines = [_said(status), one_line(" ".join(status.headline_sentences()))]
+    lines = [_status_line(status), one_line(" ".join(status.headline_sentences()))]
     if page := page_address(look.record.name):
         lines.append(f"page: {page}")
     lines.append(
@@ -78,19 +80,19 @@ def ending(look: Look, storage: str) -> str:
     return "\n".join(lines)
 
 
-def standing(look: Look) -> str:
-    """The status of a campaign, in one line of plain text."""
-    return _said(campaign_status(look))
+def status_line(look: Look) -> str:
+    """The status of a campaign as one line of plain text."""
+    return _status_line(campaign_status(look))
 
 
 def page_address(campaign: str) -> str | None:
-    """The address of a campaign's page; None if the address of `winnow view` is not set."""
+    """URL of a campaign's page; None if the URL of `winnow view` is not set."""
     base = os.environ.get(VIEW_VARIABLE, "").rstrip("/")
     return f"{base}/campaign?{urlencode({'campaign': campaign})}" if base else None
 
 
 def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
-    """The percentage of the budget spent (100 once the campaign has ended), and the status line."""
+    """Percentage of the budget spent, 100 after the campaign has ended, and the status line."""
     status = campaign_status(Look(session, campaign))
     grid = status.totals["grid"]
     shares = [each.share for each in status.budgets]
@@ -98,13 +100,14 @@ def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
         shares.append(status.totals["comparisons"] / grid)
     has_ended = status.is_settled and status.state != "waiting"
     percent = 100.0 if has_ended else min(100.0 * max(shares, default=0.0), 100.0)
-    return percent, _said(status, escaped)
+    return percent, _status_line(status, escaped)
 
 
 def leaderboard(look: Look) -> tuple[str, str, dict[str, str]]:
-    """The leading candidates as a JSON table, a text on its contents, and unescaped names by row.
+    """The leading candidates as a JSON table, the table's title, and their names by row.
 
-    Prefect's pages interpret cells as Markdown: names are escaped in the table and unescaped in the metadata.
+    Prefect's pages interpret cells as Markdown, so names are escaped in the table. The third part has the
+    names unescaped, for the artifact's metadata.
     """
     found = list(ask(look, "leaderboard"))
     rows = [_row(row) for row in found[:MOST_ROWS]]
@@ -117,24 +120,24 @@ def leaderboard(look: Look) -> tuple[str, str, dict[str, str]]:
 
 def _row(row: dict[str, object]) -> dict[str, object]:
     shown = {name: _cell(row[name]) for name in _COLUMNS}
-    if row.get("held_out"):  # its estimate is not of these
+    if row.get("held_out"):  # the estimate does not include held-out scores
         shown["scored"] = scored_words(row)
     return {"best": "best" if row["best"] else "", **shown}
 
 
 def _cell(value: object) -> object:
     if isinstance(value, str):
-        return escaped(value)  # cells are markdown to Prefect's pages
+        return escaped(value)  # Prefect's pages interpret cells as Markdown
     return float(rounded(value)) if isinstance(value, float) else value
 
 
-def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str:
-    """The status of a campaign, with names replaced as in `shown`."""
+def _status_line(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str:
+    """The status of a campaign as one line; `shown` converts names, for example by escaping."""
     leader = status.answer.of_best
-    is_nobody = status.answer.outcome == "none" and status.answer.constraints
-    nobody = "no candidate meets the constraints" if is_nobody else "nothing known yet"
+    is_unfit = status.answer.outcome == "none" and status.answer.constraints
+    none = "no candidate meets the constraints" if is_unfit else "no best candidate yet"
     word = "named" if leaves_margin(status.answer) else "best"
-    best = nobody if leader is None else f"{word} {shown(list_of(status.answer.listed))}"
+    best = none if leader is None else f"{word} {shown(list_of(status.answer.listed))}"
     if status.answer.baseline is not None:
         best = shown(subject(status.answer))
     elif status.answer.listed_estimate is not None:
@@ -146,25 +149,25 @@ def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str
 
 
 PACE = 5.0
-"""Seconds between two updates."""
+"""Minimum seconds between two updates."""
 
 SHARE = 0.01
-"""Maximum share of the time for updates: slow updates become less frequent."""
+"""Maximum share of the time that updates take; slow updates are made less often."""
 
 FAREWELL = 10.0
 """Maximum seconds of waiting for the last update."""
 
 KEYS = {"progress": "progress", "table": "leaderboard", "markdown": "page"}
-"""The ends of the keys of artifacts, by type."""
+"""Type of an artifact -> end of its key."""
 
 LOGGER = logging.getLogger("winnow.prefect")
 
 
 def server_is_the_users() -> bool:
-    """Whether the server is the user's own; pages of a temporary server are not visible to anyone."""
+    """Whether Prefect's server is the user's own, not a temporary one, whose pages no one can see."""
     from prefect.settings import Settings
 
-    # A temporary server is set inside this process alone; a new reading of the settings knows none of it.
+    # A temporary server is set only inside this process, so newly read settings do not contain it.
     return Settings().api.url is not None
 
 
@@ -175,7 +178,7 @@ class Artifacts(NullCallback):
         self._wake = threading.Event()
         self._has_news = False
         self._is_over = False
-        self._is_told = False
+        self._has_warned = False
         self._thread: threading.Thread | None = None
 
     def begun(self, campaign: CampaignSession) -> None:
@@ -222,8 +225,8 @@ class Artifacts(NullCallback):
             with self._campaign.database.reading() as session:
                 percent, line = progress(session, self._campaign.record)
                 table, title, names = leaderboard(Look(session, self._campaign.record))
-                said = standing(Look(session, self._campaign.record))
-            self._log.info(said)
+                status = status_line(Look(session, self._campaign.record))
+            self._log.info(status)
             self._show("progress", percent, line)
             self._show("table", table, title, names)
             if page := page_address(self._campaign.record.name):
@@ -231,8 +234,8 @@ class Artifacts(NullCallback):
                     "markdown", f"[{page}]({page})", f"the page of {escaped(self._campaign.record.name)}"
                 )
         except Exception as error:
-            # Whatever is wrong with a server is no reason to end a campaign.
-            self._complain(error)
+            # An error of the server must not end the campaign.
+            self._warn(error)
 
     def _show(
         self, type_: str, data: float | str, description: str, metadata: dict[str, str] | None = None
@@ -251,9 +254,9 @@ class Artifacts(NullCallback):
         )
         self._ids[type_] = put_artifact(self._ids.get(type_), shown)
 
-    def _complain(self, error: Exception) -> None:
-        if not self._is_told:
-            self._is_told = True
+    def _warn(self, error: Exception) -> None:
+        if not self._has_warned:
+            self._has_warned = True
             LOGGER.warning(
                 "Prefect's pages do not show the campaign: %s; it continues",
                 str(error) or type(error).__name__,
@@ -265,7 +268,7 @@ WINNOW = logging.getLogger("winnow")
 
 
 class RunLog:
-    """Sends the lines of a run, and Winnow's log records of all threads, to Prefect's server."""
+    """Send lines about a run, and Winnow's log records of all threads, to Prefect's server."""
 
     def __init__(self, run_id: UUID) -> None:
         from prefect.logging.handlers import APILogHandler
@@ -273,7 +276,7 @@ class RunLog:
         self._handler = APILogHandler()
         self._handler.setLevel(logging.INFO)
         self._handler.addFilter(_OfRun(run_id))
-        # Of its own, so that a terminal that shows progress does not show it twice.
+        # A separate logger, so that these lines do not appear on a terminal that already shows progress.
         self._logger = logging.Logger("winnow.run", logging.INFO)
         self._logger.addHandler(self._handler)
         WINNOW.addHandler(self._handler)
@@ -283,13 +286,13 @@ class RunLog:
         self._logger.info("%s", line)
 
     def close(self) -> None:
-        """Send the remaining lines and stop."""
+        """Send the remaining lines, and stop sending log records."""
         WINNOW.removeHandler(self._handler)
         self._handler.flush()
 
 
 class _OfRun(logging.Filter):
-    """Adds the flow run to each record; filters nothing out."""
+    """A filter that adds the flow run's id to each record, and passes every record."""
 
     def __init__(self, run_id: UUID) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Observers of a running campaign, called at every round and able to stop it."""
+"""Callbacks: observers of a running campaign, which are called at every round and can stop it."""
 
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ from winnow.tasks.objectives.runner import JudgedRound, Observer
 
 
 class Callback(Observer, Protocol):
-    """Observer of a campaign's beginning, rounds and end; methods that are not overridden do nothing."""
+    """Protocol of observers of a campaign's beginning, rounds and end; the default methods do nothing."""
 
     def begun(self, campaign: CampaignSession) -> None:
-        """Called at the beginning: the lease is held, and the selector has all stored results."""
+        """Called at the beginning; the lease is held, and the selector has observed all stored results."""
         return
 
     def ended(self) -> None:
-        """Called at the end of the run, for any reason: the lease is released, the database still open."""
+        """Called at the end of the run, also after an error; the lease is released, the database is open."""
         return
 
 
@@ -28,7 +28,7 @@ class NullCallback(Callback):
 
 
 class CallbackList:
-    """Several callbacks as one, called in turn; each one can stop the run."""
+    """Several callbacks as one: they are called in turn, and each can stop the run."""
 
     def __init__(self, *callbacks: Callback) -> None:
         self._callbacks = callbacks
@@ -62,13 +62,13 @@ _current: ContextVar[Callback | None] = ContextVar("callback", default=None)
 
 
 def current_callback() -> Callback:
-    """The callback of the current flow."""
+    """The callback set by `using_callback`, or one that does nothing."""
     return _current.get() or NullCallback()
 
 
 @contextmanager
 def using_callback(callback: Callback) -> Generator[None, None, None]:
-    """Make flows started inside the block use a callback."""
+    """Set the callback of runs that start inside the block."""
     token = _current.set(callback)
     try:
         yield

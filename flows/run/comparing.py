@@ -1,4 +1,4 @@
-"""A campaign from models, prompts and data, without a file: omitted settings are guessed from the data."""
+"""Define a campaign by models, prompts and data; guess omitted settings from the data."""
 
 import json
 import reprlib
@@ -28,26 +28,31 @@ from winnow.tasks.spec.shorthands import (
 )
 
 SMALLEST_ROUND = 32
-"""Evaluations of a round, unless the budget is smaller."""
+"""Smallest batch size, unless the budget is smaller."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """The examples of a comparison, and the settings guessed from them."""
+    """The examples of a comparison, and guesses from them."""
 
     path: str
     fields: JsonObject
     targets: Sequence[Sequence[str]]
     guessed: tuple[str, ...] = ()
     written: Path | None = None
-    """The file that the examples of the command line were written to."""
+    """File that examples of the command line were written to; None if no file was written."""
 
 
 def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
-    """The examples of a file; a column that is None is guessed.
+    """Read the examples of a file; a column that is None is guessed.
+
+    Args:
+        data: Path of the file.
+        input_: Name of the input column, or None.
+        target: Name of the target column, or None.
 
     Raises:
-        SpecError: If the file cannot be read, or a column is not there or cannot be guessed.
+        SpecError: If the file cannot be read, or a column does not exist or cannot be guessed.
     """
     rows = first_rows(data)
     columns = columns_of(rows, data, input_, target)
@@ -58,8 +63,8 @@ def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
         guessed.append(f"target  the column {columns.target} (--target COLUMN)")
     if look_swapped(rows, columns):
         tell(
-            f"check: {columns.input} has few short values, and {columns.target} long texts that all "
-            f"differ; if they are swapped: --input {columns.target} --target {columns.input}"
+            f"check: {columns.input} has few short values, and {columns.target} has long, different texts; "
+            f"if input and target are swapped, give --input {columns.target} --target {columns.input}"
         )
     return Examples(
         path=data, fields=columns.fields(), targets=targets_in(rows, columns.target), guessed=tuple(guessed)
@@ -67,7 +72,7 @@ def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
 
 
 Part = str | JsonView
-"""A model, a prompt or a judge: a text as the command line takes it, or its keys in a campaign's file."""
+"""A model, a prompt or a judge: a text as on the command line, or its keys in a campaign's file."""
 
 
 def campaign_values(
@@ -80,19 +85,20 @@ def campaign_values(
     budget: int | None,
     storage: str | None,
 ) -> tuple[JsonObject, Examples]:
-    """Values of a campaign's file that compares models and prompts, and a list of the guesses.
+    """Values of a campaign's file that compares models and prompts, and the examples with all guesses.
 
     Args:
         asked: The examples.
         models: The models.
-        prompts: Templates, `@FILE` with one, or keys; if empty, one is guessed.
+        prompts: Prompts, each a template, `@FILE` for a file with a template, or keys; if empty, a prompt is
+            guessed.
         judge: The judge; guessed if None.
         name: Name of the campaign.
-        budget: Maximum number of evaluations; None for every candidate on every example.
-        storage: URL of the results database; None for the default.
+        budget: Maximum number of evaluations; None allows every candidate on every example.
+        storage: URL of the results database; None uses the default.
 
     Raises:
-        SpecError: If only one candidate is given, a model is not understood, or a prompt uses no column.
+        SpecError: If there is only one candidate, a model has an unknown form, or a prompt uses no column.
     """
     guessed = list(asked.guessed)
     written_models, written_prompts = _models(models), _prompts(prompts)
@@ -103,7 +109,7 @@ def campaign_values(
     _require_a_column(written_prompts, str(asked.fields["input"]))
     n_models = sum(len(crossed(each)) for each in written_models)
     if n_models * max(1, len(written_prompts)) < 2:
-        raise SpecError("one candidate has nothing to be compared with; give a second --model or --prompt")
+        raise SpecError("only one candidate to compare; give a second --model or --prompt")
     if judge is None:
         judge, why = judge_for(asked.targets)
         guessed.append(f"judge   {judge}: {why} (--judge JUDGE)")
@@ -123,7 +129,7 @@ def campaign_values(
 
 
 def _models(given: Sequence[Part]) -> list[JsonObject]:
-    """The models as keys of the file; models that run on this machine get an installed engine."""
+    """The models as keys of a file; models that run on this machine get an engine that is installed."""
     try:
         found = models_of(list(given))
     except ValueError as error:
@@ -132,7 +138,7 @@ def _models(given: Sequence[Part]) -> list[JsonObject]:
     for each, written in zip(found, given, strict=True):
         if not isinstance(written, str):
             continue
-        _require_a_kind(written)
+        _require_known_form(written)
         if "provider" not in each:
             each["provider"] = "transformers" if missing_for("vllm", "vLLM") else "vllm"
         if "model_base_url" not in each and "model" in each and Path(each["model"]).is_dir():
@@ -141,23 +147,23 @@ def _models(given: Sequence[Part]) -> list[JsonObject]:
     return [{**{key: each[key] for key in order if key in each}, **each} for each in found]
 
 
-def _require_a_kind(model: str) -> None:
-    """Refuse a bare word that is not a folder, because it does not show where the model is.
+def _require_known_form(model: str) -> None:
+    """Refuse a single word that is not a folder, because it does not say where the model is.
 
     Raises:
-        SpecError: If the word is refused; the message lists the forms of a model.
+        SpecError: If the word is refused; the message lists the valid forms.
     """
     if any(mark in model for mark in "/:") or is_openai(model) or Path(model).is_dir():
         return
     raise SpecError(
         f"--model {model}: there is no folder {model}; write openai:{model} (OpenAI's server), "
         f"http://HOST/v1#{model} (another server), a checkpoint's folder with its path, or "
-        f"OWNER/{model} (a hub)"
+        f"OWNER/{model} (Hugging Face)"
     )
 
 
 def _prompts(given: Sequence[Part]) -> list[JsonObject]:
-    """The prompts as the file names them: those of files by their names, all others by their places."""
+    """The prompts as keys of a file; a prompt from a file has the file's name, others have numbers."""
     found: list[JsonObject] = []
     for number, each in enumerate(given, 1):
         if isinstance(each, Mapping):
@@ -177,10 +183,10 @@ def _prompts(given: Sequence[Part]) -> list[JsonObject]:
 
 
 def _require_a_column(prompts: Sequence[JsonObject], input_: str) -> None:
-    """Refuse a prompt that is the same for every example.
+    """Refuse a template that is the same for every example.
 
     Raises:
-        SpecError: With the place of the input as a template writes it.
+        SpecError: If a template uses no column; the message says how a template refers to the input.
     """
     for each in prompts:
         if "template" in each and not any(mark in each["template"] for mark in ("{{", "{%")):

@@ -1,6 +1,6 @@
-"""Questions to a user at a terminal about candidates whose first outputs look wrong, with a time limit.
+"""Ask the user at a terminal about candidates whose first outputs look wrong.
 
-Without an answer, a campaign is delayed by at most `ANSWER_WITHIN`.
+If there is no answer within `ANSWER_WITHIN` seconds, the campaign continues.
 """
 
 import select
@@ -21,25 +21,25 @@ ANSWER_WITHIN = 60.0
 """Seconds after which the campaign continues without an answer."""
 
 AT_A_TIME = 0.5
-"""Seconds between two checks of requests to stop."""
+"""Seconds between two checks for a request to stop."""
 
 MOST_SHOWN = 8
 """Maximum number of candidates shown in one question."""
 
 PLAIN_WIDTH = 100
-"""Width in columns without a terminal."""
+"""Maximum width of a line, and its width without a terminal, in columns."""
 
 Reply = Literal["leave out", "stop", "go on"]
 
 LineWithin = Callable[[float], str | None]
-"""Returns a line that the user enters within some seconds, or None."""
+"""A function that returns the line that the user enters within some seconds, or None."""
 
 _approved: ContextVar[frozenset[str]] = ContextVar("approved", default=frozenset())
 
 
 @contextmanager
 def approved(names: Collection[str]) -> Generator[None, None, None]:
-    """Suppress questions about these candidates inside the block: the user has seen their outputs."""
+    """Suppress questions about these candidates inside the block, because the user has seen their outputs."""
     token = _approved.set(frozenset(names))
     try:
         yield
@@ -60,13 +60,13 @@ def ask_about(
     line_within: LineWithin | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Reply:
-    """Show suspects with their outputs, and return what to do; "go on" if no answer comes in time.
+    """Ask what to do about suspects; return "go on" if no answer is entered in time.
 
     Args:
         suspects: The suspected candidates.
-        may_leave_out: Whether removing them is among the answers.
+        may_leave_out: Whether "leave out" is a valid answer.
         is_stopped: Returns whether a stop was requested meanwhile, which ends the question.
-        line_within: Reads a line with a time limit; None for standard input.
+        line_within: Reads a line within a time limit; None reads from standard input.
         clock: Returns the time in seconds.
     """
     for line in question_lines(suspects, terminal_width(sys.stderr), may_leave_out=may_leave_out):
@@ -76,24 +76,26 @@ def ask_about(
         entered = read(min(left, AT_A_TIME))
         if entered is None:
             continue
-        said = entered.strip().casefold()
-        if may_leave_out and said in ("l", "leave", "leave out"):
+        reply = entered.strip().casefold()
+        if may_leave_out and reply in ("l", "leave", "leave out"):
             return "leave out"
-        if said in ("s", "stop"):
+        if reply in ("s", "stop"):
             return "stop"
-        if said in ("", "g", "go", "go on", "y", "yes"):
+        if reply in ("", "g", "go", "go on", "y", "yes"):
             return "go on"
         tell(f"answer {_answers(may_leave_out)}")
-    tell("going on")
+    tell("the campaign continues")
     return "go on"
 
 
 def question_lines(suspects: Sequence[Suspect], width: int | None, *, may_leave_out: bool) -> list[str]:
-    """The question and the suspected problems, one paragraph per candidate."""
+    """Lines with the suspected problems, one paragraph per candidate, and the question."""
     width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)
-    seen = count_of(len(suspects), "candidate")
+    candidates = count_of(len(suspects), "candidate")
     lines = hanging(
-        "", f"The first outputs of {seen} look as if the judge, the prompt or a setting were wrong:", width
+        "",
+        f"The first outputs of {candidates} look as if the judge, the prompt or a setting were wrong:",
+        width,
     )
     for each in suspects[:MOST_SHOWN]:
         for sentence in each.sentences:
@@ -105,9 +107,9 @@ def question_lines(suspects: Sequence[Suspect], width: int | None, *, may_leave_
     if may_leave_out:
         ask = (
             f"Stop to correct that (s), go on (g), or leave {them} out (l)? {counts} as dropped: the stated "
-            "error probability rises, and the evidence on the others starts anew."
+            "error probability rises, and the evidence on the other candidates starts again."
         )
-    return [*lines, *hanging("", f"{ask} Winnow goes on by itself in {ANSWER_WITHIN:.0f} s.", width)]
+    return [*lines, *hanging("", f"{ask} Without an answer, it goes on in {ANSWER_WITHIN:.0f} s.", width)]
 
 
 def _answers(may_leave_out: bool) -> str:

@@ -1,4 +1,4 @@
-"""A campaign as Prefect records it: rounds of planning, generating, judging, deciding and recording."""
+"""The Prefect flow of a campaign, with tasks for the steps of its rounds."""
 
 import time
 from collections.abc import Callable
@@ -26,13 +26,13 @@ from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.rounds.record import decide_round, record_round
 
 LONG_ROUND = 1.5
-"""Minimum seconds of a round whose steps become tasks: five tasks cost 15 ms in Prefect, 1% of it."""
+"""Minimum seconds of a round whose steps become tasks; five tasks cost 15 ms in Prefect, 1% of the round."""
 
 CHUNK_SECONDS = 2.0
-"""Seconds of shorter rounds that form one task."""
+"""Duration of shorter rounds that together form one task, in seconds."""
 
 RETRY_DELAY = 1.0
-"""Seconds before a failed engine is called again."""
+"""Seconds before a failed step is tried again."""
 
 
 def _may_retry(task: Task[..., object], run: TaskRun, state: State[Any]) -> bool:
@@ -47,9 +47,9 @@ NAMES: dict[Callable[..., object], str] = {
     record_round: "record",
     Runner.run_for: "rounds",
 }
-"""Contents of tasks and their names: a step of a long round, or several short rounds."""
+"""Function -> name of its task: a step of a long round, or several short rounds."""
 
-# The database decides what is done and what is not: Prefect caches nothing and stores no result.
+# Only the database records what is done, so Prefect caches nothing and stores no results.
 TASKS = {
     function: task(
         name=name, cache_policy=NO_CACHE, retry_condition_fn=_may_retry, retry_delay_seconds=RETRY_DELAY
@@ -64,10 +64,14 @@ RETRIED = ASKS_ENGINES | {Runner.run_for}
 def run_campaign(storage: str, name: str) -> State[None]:
     """Run a stored campaign until it is decided, out of budget, waiting for people, or stopped.
 
-    Safe to repeat after any crash: each step does only work that is not stored.
+    The flow can be repeated after any crash, because each step does only work that is not stored.
 
-    The run ends in a state whose message contains the campaign's status and commands that show more.
-    `storage` is the URL of the results database, possibly masked by `mask`.
+    Args:
+        storage: URL of the results database, possibly masked by `mask`.
+        name: Name of the campaign.
+
+    Returns:
+        A state whose message contains the campaign's status and commands that show or continue it.
 
     Raises:
         CampaignNotFound: If the database has no campaign of this name.
@@ -75,24 +79,25 @@ def run_campaign(storage: str, name: str) -> State[None]:
         LeaseLost: If another process has taken over the campaign.
         SpecError: If a checkpoint is missing or differs from the one at the campaign's beginning.
     """
-    if flow_run.id is not None:  # it may be called without Prefect
+    if flow_run.id is not None:  # None if called without Prefect
         label_run(UUID(flow_run.id))
-    # A task with the run's tags would ask the server, before it begins, whether these have a limit.
+    # Without tags, because a task with the run's tags first asks the server for limits on these tags.
     with TagsContext(current_tags=set()):
         message = plain_run.run_campaign(unmask(storage), name, run_rounds)
     return Completed(message=message)
 
 
 def run_rounds(campaign: CampaignSession, callback: Callback) -> None:
-    """Run rounds until the campaign ends or is stopped: a long one as several tasks, others together as one.
+    """Run rounds until the campaign ends or is stopped, as Prefect tasks.
 
-    Rounds with lookahead, or with concurrent judging, always form one task. On a request to stop, texts in
-    progress are finished and committed, and the rounds wait for `resume`.
+    The steps of a long round are separate tasks; several short rounds together are one task. Rounds with
+    lookahead or concurrent judging are never split. On a request to stop, outputs in progress are finished
+    and stored, and rounds in flight are continued by `resume`.
     """
 
     def as_task(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         retries = campaign.most_restarts if function in RETRIED else 0
-        # Quoted, each is handed on as it is: Prefect would otherwise search all of it for futures.
+        # Quoted, because Prefect would otherwise search all arguments for futures.
         named = {key: quote(value) for key, value in kwargs.items()}
         return cast("T", TASKS[function].with_options(retries=retries)(*map(quote, args), **named))
 

@@ -1,4 +1,4 @@
-"""Early start of a campaign while Prefect starts: models load and servers get the first requests."""
+"""Prefetch: load models and send the first requests of a campaign while Prefect starts."""
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -16,31 +16,31 @@ from winnow.tasks.setup.open_campaign import resolved
 
 @contextmanager
 def head_start(campaign: Campaign) -> Generator[None, None, None]:
-    """Start the models of a stored campaign; the run inside the block takes them over.
+    """Start the models of a stored campaign; the run inside the block uses them.
 
-    Errors in this phase are ignored; the run tries again, so that Prefect shows them.
+    Errors are ignored here; the run tries again, so that Prefect shows them.
     """
     with early_server(), ExitStack() as stack:
-        begun = _begun(campaign)
-        if begun is not None:
-            stack.enter_context(begun.closing)
-        token = _ahead.set(begun)
+        started = _start_early(campaign)
+        if started is not None:
+            stack.enter_context(started.closing)
+        token = _early.set(started)
         try:
             yield
         finally:
-            _ahead.reset(token)
+            _early.reset(token)
 
 
 @contextmanager
 def session_of(campaign: Campaign) -> Generator[CampaignSession, None, None]:
-    """The session of a campaign that is about to run: the one started early, or a new one.
+    """Yield the session of a campaign that is about to run: the early one, or a new one.
 
-    Raises the errors of `running`.
+    Errors are those of `running`.
     """
-    ahead = _ahead.get()
-    if ahead is not None and ahead.campaign is campaign:
-        with ahead.closing.pop_all():
-            yield ahead.session
+    early = _early.get()
+    if early is not None and early.campaign is campaign:
+        with early.closing.pop_all():
+            yield early.session
     else:
         with _running(campaign) as session:
             yield session
@@ -51,44 +51,44 @@ def _running(campaign: Campaign) -> AbstractContextManager[CampaignSession]:
 
 
 def begin_loading(campaign: CampaignSession) -> bool:
-    """Start loading models if the campaign has a round to run; return whether it has."""
-    # A round that was planned is finished, whatever is decided.
-    begun = stored_plan(campaign) is not None
+    """Start loading models if the campaign has a round to run; return whether it has one."""
+    # A planned round is always finished, even if the campaign has been decided.
+    has_plan = stored_plan(campaign) is not None
     has_ended = campaign.selector.decision().stop or campaign.is_overspent
-    if (has_ended and not begun) or not can_begin(campaign):
+    if (has_ended and not has_plan) or not can_begin(campaign):
         return False
     campaign.load_engines()
     return True
 
 
 @dataclass(frozen=True)
-class _Ahead:
-    """A campaign that was started early."""
+class _EarlyStart:
+    """A campaign that was started early, with its open session."""
 
     campaign: Campaign
     session: CampaignSession
     closing: ExitStack
-    """Closes the early start; empty after a run has taken it over."""
+    """Closes the session; empty after a run has taken it over."""
 
 
-_ahead: ContextVar[_Ahead | None] = ContextVar("_ahead", default=None)
-"""The early-started campaign that the next run of this thread takes over, if it is the same campaign."""
+_early: ContextVar[_EarlyStart | None] = ContextVar("_early", default=None)
+"""The campaign that was started early in this thread; the next run takes it over if it is its campaign."""
 
 
-def _begun(campaign: Campaign) -> _Ahead | None:
+def _start_early(campaign: Campaign) -> _EarlyStart | None:
     with ExitStack() as stack:
         try:
             session = stack.enter_context(_running(campaign))
             if begin_loading(session):
-                stack.enter_context(_asking(session))
+                stack.enter_context(_prefetching(session))
         except Exception:
             return None
-        return _Ahead(campaign, session, stack.pop_all())
+        return _EarlyStart(campaign, session, stack.pop_all())
 
 
 @contextmanager
-def _asking(campaign: CampaignSession) -> Generator[None, None, None]:
-    """Request the first round's texts in the block if servers run all models; errors end this silently."""
+def _prefetching(campaign: CampaignSession) -> Generator[None, None, None]:
+    """During the block, request the first round's outputs if servers run all models."""
     checked, round_ = campaign.checked, stored_plan(campaign)
     if (
         round_ is None

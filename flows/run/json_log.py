@@ -1,4 +1,4 @@
-"""A line of a run's log in JSON."""
+"""Formatter of JSON log lines."""
 
 import datetime as dt
 import logging
@@ -8,7 +8,10 @@ from pythonjsonlogger.json import JsonFormatter
 
 
 class JsonLine(JsonFormatter):
-    """A JSON object: time, level, event, campaign, round, candidate, message and the event's own fields."""
+    """Writes a record as a JSON object.
+
+    Its keys are timestamp, level, logger, event, campaign, round, candidate, message, and the event's own.
+    """
 
     def add_fields(
         self, log_data: dict[str, object], record: logging.LogRecord, message_dict: dict[str, object]

@@ -1,6 +1,7 @@
-"""Runs of stored campaigns from the command line: preparation, flow and exit codes.
+"""Store and run campaigns from the command line, and return exit codes.
 
-Functions that run a round import its modules themselves, so that a decided campaign answers quickly.
+Functions that run a round import its modules themselves, so that the answer of a decided campaign is printed
+without delay.
 """
 
 from collections.abc import Callable, Generator
@@ -51,23 +52,26 @@ if TYPE_CHECKING:
 
 
 class Launch:
-    """The database of an approved campaign, and slow preparations that run during its checks."""
+    """A campaign's database, and slow preparations that run during the campaign's checks."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._database: Database | None = None
-        self._begun: dict[str, CampaignRecord | None] = {}
-        self._tried: Path | None = None
+        self._records: dict[str, CampaignRecord | None] = {}
+        self._trial_file: Path | None = None
         self._pool: EnginePool | None = None
 
     def recall(self, spec: CampaignSpec) -> JsonView | None:
-        """Open the database, if it exists, and start preparations for a campaign that is not decided.
+        """Open the database if it exists, and start preparations unless the campaign is settled.
 
         Implements `tasks.setup.load.Recall`.
+
+        Returns:
+            The stored definition of the campaign; None if the campaign is not stored.
         """
         record, is_settled = None, False
         with suppress(StorageError):
-            record = self._recalled(spec)
+            record = self._find_record(spec)
             is_settled = record is not None and status_now(self._campaign(spec, record)).is_settled
         if not is_settled:
             if spec.reuse != ONLY:
@@ -75,13 +79,13 @@ class Launch:
             self._stack.enter_context(_imports(spec))
         return None if record is None else record.spec
 
-    def _recalled(self, spec: CampaignSpec) -> CampaignRecord | None:
+    def _find_record(self, spec: CampaignSpec) -> CampaignRecord | None:
         if not may_be_there(spec.storage):
             return None
         self._database = self._stack.enter_context(existing(spec.storage))
         with self._database.reading() as session:
             recall_digests(session)
-            self._begun[spec.name] = found = campaign_records.find_campaign(session, spec.name)
+            self._records[spec.name] = found = campaign_records.find_campaign(session, spec.name)
         return found
 
     def store(
@@ -91,10 +95,10 @@ class Launch:
 
         Args:
             checked: The campaign.
-            series: Name that a new campaign shares with the others that its schedule begins.
-            say: Receives the name of an event and a sentence. Called if a new campaign's examples were
-                changed on reading, a prompt shows none of their fields, some models are unavailable, servers
-                ignore a structure, or the budget is lowered.
+            series: Name of the series that a schedule's campaign belongs to; None without a schedule.
+            say: Called with the name of an event and a sentence: if a new campaign's examples were changed on
+                reading, if a prompt uses none of their fields, if models are unavailable, if servers ignore
+                structured output, or if the budget is lowered.
 
         Raises:
             IdentityChanged: If a campaign of this name began with another definition.
@@ -120,8 +124,8 @@ class Launch:
         if before is not None and (lowered := lowered_limits(before, after)):
             say(
                 "budget_lowered",
-                f"campaign '{after.name}' has a lower budget from now on, as its definition says: "
-                f"{', '.join(lowered)}; raise stopping.budget there if it is an older one",
+                f"the definition lowers the budget of campaign '{after.name}' from now on: "
+                f"{', '.join(lowered)}; if the definition is outdated, raise its stopping.budget",
             )
         return Campaign(
             database=database,
@@ -132,9 +136,13 @@ class Launch:
         )
 
     def try_out(self, checked: ResolvedCampaign, n: int, *, keeps: bool = True) -> "Trial":
-        """Have every candidate answer some examples without storing a campaign, as `trial.try_out` does.
+        """Let every candidate answer some examples without storing a campaign; see `trial.try_out`.
 
-        Unless `keeps` is set, a missing SQLite file is created only by `store`, with these outputs.
+        Args:
+            checked: The campaign.
+            n: Number of examples.
+            keeps: Whether a missing SQLite file is created now. If False, `store` creates it later, with the
+                outputs of this trial.
 
         Raises:
             SpecError: If the campaign's judge does not score single outputs by itself.
@@ -153,31 +161,31 @@ class Launch:
             database, _ = self._opened(checked.spec)
             remember(checked.spec.storage)
             return try_out(database, found, n, self._pool)
-        self._tried = Path(self._stack.enter_context(TemporaryDirectory())) / "tried.db"
-        with closing(open_database(f"sqlite:///{self._tried}")) as database:
+        self._trial_file = Path(self._stack.enter_context(TemporaryDirectory())) / "tried.db"
+        with closing(open_database(f"sqlite:///{self._trial_file}")) as database:
             ensure_schema(database)
             return try_out(database, found, n, self._pool)
 
     def _opened(self, spec: CampaignSpec) -> tuple[Database, CampaignRecord | None]:
-        """The database with all tables, and the stored campaign of this name."""
+        """Open the database and create its tables if necessary; return it and the stored campaign or None."""
         if self._database is None:
-            if self._tried is not None:
-                _copy_unless_there(self._tried, spec.storage)
+            if self._trial_file is not None:
+                _copy_if_missing(self._trial_file, spec.storage)
             self._database = self._stack.enter_context(closing(open_database(spec.storage)))
             if ensure_schema(self._database):
                 return self._database, None
-        if spec.name not in self._begun:
+        if spec.name not in self._records:
             with self._database.reading() as session:
-                self._begun[spec.name] = campaign_records.find_campaign(session, spec.name)
-        return self._database, self._begun[spec.name]
+                self._records[spec.name] = campaign_records.find_campaign(session, spec.name)
+        return self._database, self._records[spec.name]
 
     def _campaign(self, spec: CampaignSpec, record: CampaignRecord) -> Campaign:
-        assert self._database is not None, "the record was read from it"
+        assert self._database is not None, "the record was read from the database"
         return Campaign(database=self._database, storage=spec.storage, record=record)
 
 
-def _copy_unless_there(source: Path, storage: str) -> None:
-    """Copy a SQLite file to a missing one; if this fails, outputs are generated again."""
+def _copy_if_missing(source: Path, storage: str) -> None:
+    """Copy a SQLite file to a database that does not exist; if this fails, outputs are generated again."""
     if may_be_there(storage):
         return
     path = Path(storage.partition(":///")[2].partition("?")[0])
@@ -187,41 +195,45 @@ def _copy_unless_there(source: Path, storage: str) -> None:
 
 @contextmanager
 def launching() -> Generator[Launch, None, None]:
-    """The preparations of a campaign, from the approval of its file to the end of the block that runs it."""
+    """Yield a `Launch`, whose database and preparations are closed at the end of the block."""
     with ExitStack() as stack:
         yield Launch(stack)
 
 
 def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
-    """Import vLLM in the background for a campaign that will continue, until the block ends."""
+    """Import vLLM in the background if the campaign uses it, until the block ends."""
     from winnow.tasks.campaign.placement import imports_once
 
     return imports_once(spec, at_once=True)
 
 
 def change_stored_campaign(campaign: Campaign, overrides: list[str], trust: Trust) -> None:
-    """Change settings of a stored campaign; only some settings can change.
+    """Change settings of a stored campaign; most settings are fixed.
 
     Raises:
-        SpecError: If a setting is invalid, or needs more than was allowed.
-        IdentityChanged: If a given setting cannot change.
+        SpecError: If a setting is invalid, or needs a permission that was not given.
+        IdentityChanged: If a given setting is fixed.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     change_campaign(campaign, overrides, approving(trust))
 
 
 def run_stored_campaign(campaign: Campaign, trust: Trust | None = None, *, is_brief: bool = True) -> int:
-    """Run a stored campaign to its end or an interruption, print its answer and return the exit code.
+    """Run a stored campaign until it ends or is interrupted; print its answer and return the exit code.
 
-    Then wait for unanswered webhooks for a limited time. `trust` is None if the campaign's file has just been
-    approved. If `is_brief`, a terminal shows only the headline and a few lines of the answer.
+    At the end, this waits for unanswered webhooks for a limited time.
+
+    Args:
+        campaign: The campaign.
+        trust: Permissions to check; None if the campaign's file has just been approved.
+        is_brief: Whether a terminal shows only the headline and a few lines of the answer.
     """
     with delivering():
         return _run_stored_campaign(campaign, trust, is_brief=is_brief)
 
 
 def _run_stored_campaign(campaign: Campaign, trust: Trust | None, *, is_brief: bool) -> int:
-    if (code := _answered(campaign, is_brief=is_brief)) is not None:
+    if (code := _print_answer(campaign, is_brief=is_brief)) is not None:
         return code
     require_resumable(campaign, trust)
     interrupts = Interrupts()
@@ -234,23 +246,25 @@ def _run_stored_campaign(campaign: Campaign, trust: Trust | None, *, is_brief: b
     except PrefectServerFailed:
         raise  # no round was run
     except BaseException as error:
-        # Whoever took the campaign over may be done with it already, and so may this run be where the
-        # database broke at its very end.
+        # The campaign can be settled despite a storage error: by another process that took it over, or by
+        # this run if the database failed at its very end.
         if not (isinstance(error, StorageError) and is_known_settled(campaign)):
             unknown = isinstance(error, StorageUnavailable)
-            what = "broken off; see where it stands, and continue" if unknown else "stopped early; continue"
+            what = "interrupted; check its status, and continue" if unknown else "stopped early; continue"
             notice("stopped_early", f"{what} with: {hint}")
             raise
-    if (code := _answered(campaign, is_brief=is_brief)) is not None:
+    if (code := _print_answer(campaign, is_brief=is_brief)) is not None:
         return code
     notice("stopped_before_the_end", f"stopped before the end; continue with: {hint}")
     return exit_codes.FORCED if interrupts.asked else exit_codes.ERROR
 
 
 def require_resumable(campaign: Campaign, trust: Trust | None) -> None:
-    """Refuse a stored campaign that may not be resumed, or cannot be resumed here.
+    """Refuse a stored campaign that cannot be resumed here.
 
-    `trust` is None if the campaign's file has just been approved.
+    Args:
+        campaign: The campaign.
+        trust: Permissions to check; None if the campaign's file has just been approved.
 
     Raises:
         SpecError: If the campaign needs permissions that were not given, or objects that exist only in a
@@ -266,17 +280,17 @@ def require_resumable(campaign: Campaign, trust: Trust | None) -> None:
 
 
 def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
-    """Run a stored campaign until it ends or is stopped; show nothing except its progress.
+    """Run a stored campaign until it ends or is stopped; print only its progress, if `shown`.
 
-    Prefect records the run if models get requests or the user has a Prefect server.
+    Prefect records the run if models can get requests, or if the user has a Prefect server.
 
     Raises:
-        KeyboardInterrupt: If the campaign was stopped at once, in the main thread.
-        PrefectServerFailed: If no Prefect server is available; then no round was run.
+        KeyboardInterrupt: In the main thread, if the campaign was stopped at once.
+        PrefectServerFailed: If no Prefect server is available; no round was run then.
     """
     from winnow.flows.run.resume import run_flow, run_plainly
 
-    if not (has_own_server() or _asks_models(campaign)):
+    if not (has_own_server() or _needs_models(campaign)):
         with interrupts.caught():
             run_plainly(campaign, interrupts, shown=shown)
         return
@@ -289,27 +303,27 @@ def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = 
         run_flow(campaign, interrupts, shown=shown)
 
 
-def _asks_models(campaign: Campaign) -> bool:
-    """Whether the campaign has a model that can receive requests."""
+def _needs_models(campaign: Campaign) -> bool:
+    """Whether the campaign can send requests to a model."""
     if campaign.record.execution.get("reuse") != ONLY:
         return True
     try:
         return bool(resolved(campaign).models_to_ask)
-    except Exception:  # the run finds it again, and tells it
+    except Exception:  # the run reports the error
         return True
 
 
 def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
-    """Resume all unfinished campaigns with a line for each; return the worst exit code.
+    """Resume all unfinished campaigns, and print a line for each; return the worst exit code.
 
-    A campaign that needs permissions that were not given is skipped; its line reports this.
+    A campaign that needs permissions that were not given does not run; its line reports this.
     """
     from winnow.flows.run.resume import resume_each, unfinished_campaigns
 
     with existing(storage) as database:
         names, unreadable = unfinished_campaigns(database)
         if not names and not unreadable:
-            print(f"nothing to resume: no campaign of {shown_url(storage)} was left unfinished")
+            print(f"nothing to resume: no campaign in {shown_url(storage)} is unfinished")
             return exit_codes.DECIDED
         interrupts = Interrupts()
         hint = f"winnow resume --all {storage_option(storage)}"
@@ -327,8 +341,8 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     return code
 
 
-def _answered(campaign: Campaign, *, is_brief: bool) -> int | None:
-    """Print the answer of a settled campaign and return its exit code; None for other campaigns."""
+def _print_answer(campaign: Campaign, *, is_brief: bool) -> int | None:
+    """Print the answer of a settled campaign and return its exit code; None if it is not settled."""
     with campaign.look() as look:
         status = campaign_status(look)
         if not status.is_settled:
@@ -340,10 +354,10 @@ def _answered(campaign: Campaign, *, is_brief: bool) -> int | None:
 
 
 def require_free(campaign: Campaign) -> None:
-    """Refuse a campaign that another process runs, before starting any server.
+    """Refuse a campaign that another process runs, before any server is started.
 
     Raises:
-        LeaseHeld: If another process runs it.
+        LeaseHeld: If another process runs the campaign.
     """
     watch(campaign.database, campaign.record.id, now=now())
     with campaign.database.reading() as session:

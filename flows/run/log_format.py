@@ -1,7 +1,7 @@
-"""The log of a run, on standard error: sentences for people, or one JSON value per line for machines.
+"""Write log lines to standard error: sentences for people, or one JSON object per line for programs.
 
-Everything in Winnow logs through the standard library, to loggers beneath "winnow". An event has a name for
-machines and a sentence for people, and in JSON also the current campaign and round.
+All modules use the standard library's loggers below "winnow". A record has a sentence and the name of an
+event; in JSON also the current campaign and round.
 """
 
 import logging
@@ -20,14 +20,14 @@ ROOT = logging.getLogger("winnow")
 
 
 class LogFormat(StrEnum):
-    """The format in which a run's log is written."""
+    """Format of log lines."""
 
     text = "text"
     json = "json"
 
 
 class LogLevel(StrEnum):
-    """The lowest level that a run logs."""
+    """Lowest level that is logged."""
 
     debug = "debug"
     info = "info"
@@ -36,16 +36,16 @@ class LogLevel(StrEnum):
 
 
 class RunContext(logging.Filter):
-    """Adds the current campaign and round to each record, in every thread."""
+    """A filter that adds the current campaign and round to each record, in every thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self.campaign: str | None = None
         self.round: int | None = None
-        """The round, counted from 0 as in the database; None outside a round."""
+        """Number of the current round, from 0 as in the database; None outside a round."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See `logging.Filter`; filters nothing out."""
+        """See `logging.Filter`; every record passes."""
         for name, value in (("campaign", self.campaign), ("round", self.round)):
             if not hasattr(record, name):
                 setattr(record, name, value)
@@ -53,7 +53,7 @@ class RunContext(logging.Filter):
 
 
 class TextLine(logging.Formatter):
-    """Formats a record as one sentence without control characters and line breaks."""
+    """Formatter that writes a record as one line: its level and message, without control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         """See `logging.Formatter`."""
@@ -67,7 +67,7 @@ def _json_line() -> logging.Formatter:
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
-    """Writes to the current standard error, which a live table replaces for a while."""
+    """Handler that writes to the current `sys.stderr`, which a live table replaces for some time."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
@@ -81,12 +81,12 @@ _json: ContextVar[RunContext | None] = ContextVar("json", default=None)
 
 
 def json_context() -> RunContext | None:
-    """The context of log records if lines are JSON; otherwise None."""
+    """The context of log records if the log is JSON; None if it is text."""
     return _json.get()
 
 
 def notice(event: str, sentence: str) -> None:
-    """Write a notice to standard error, as a line of the log if the log is JSON."""
+    """Write a sentence to standard error; if the log is JSON, as a record with the event's name."""
     if json_context() is None:
         tell(sentence)
     else:
@@ -98,9 +98,9 @@ def logged(format_: LogFormat, level: LogLevel | None = None) -> Generator[None,
     """Write records logged inside the block to standard error.
 
     Args:
-        format_: The format; in JSON, errors that end a command are lines of the log too, and end the command
-            here.
-        level: The lowest level written; by default warnings for text, and every round as well for JSON.
+        format_: Format of the lines. In JSON, an error that ends the command is also logged as a line, and
+            this function then exits.
+        level: Lowest level that is written; None is warning for text and info for JSON.
     """
     context, handler = RunContext(), _StandardError()
     is_json = format_ is LogFormat.json

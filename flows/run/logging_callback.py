@@ -1,4 +1,4 @@
-"""A campaign's log: a line at its beginning, for every round, and for every failing candidate."""
+"""Log a running campaign: its beginning, every round, dropped candidates, loads and warnings."""
 
 import logging
 import math
@@ -20,7 +20,7 @@ from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 from winnow.tasks.spec.stored_spec import left_out_of
 
-if TYPE_CHECKING:  # answers are logged too where no round is run
+if TYPE_CHECKING:  # `log_answer` is also used by commands that run no round
     from winnow.tasks.campaign.session import CampaignSession
     from winnow.tasks.objectives.runner import JudgedRound
 
@@ -28,7 +28,7 @@ LOGGER = logging.getLogger("winnow.campaign")
 
 
 class RoundLog:
-    """A callback that logs and adds the campaign and round to every line."""
+    """A callback that logs a run, and sets the campaign and round for all log lines."""
 
     def __init__(self, interrupts: Interrupts, context: RunContext) -> None:
         from winnow.tasks.queries.warnings.first_outputs import FirstOutputs
@@ -36,7 +36,7 @@ class RoundLog:
         self._interrupts = interrupts
         self._context = context
         self._dropped: set[str] = set()
-        self._loads_told = 0
+        self._loads_logged = 0
         self._early_warnings = EarlyWarnings()
         self._first_outputs = FirstOutputs()
 
@@ -54,7 +54,7 @@ class RoundLog:
             self._context.round = following if unfinished is None else unfinished.number
         self._context.campaign = campaign.record.name
         self._dropped = _dropped(campaign, campaign.selector.decision())
-        self._loads_told = stored["loads"]
+        self._loads_logged = stored["loads"]
         LOGGER.info(
             "campaign %s continues with %s comparisons stored",
             campaign.record.name,
@@ -90,8 +90,8 @@ class RoundLog:
 
     def _log_loads(self, campaign: "CampaignSession") -> None:
         with campaign.database.reading() as session:
-            new = campaign_records.list_loads(session, campaign.record.id, skip=self._loads_told)
-        self._loads_told += len(new)
+            new = campaign_records.list_loads(session, campaign.record.id, skip=self._loads_logged)
+        self._loads_logged += len(new)
         for row in new:
             LOGGER.info(
                 "model %s was ready after %.1f s",
@@ -140,7 +140,7 @@ class RoundLog:
     def _log_dropped(self, campaign: "CampaignSession", decision: Decision) -> None:
         for name in sorted(dropped_now := _dropped(campaign, decision) - self._dropped):
             is_left_out = name in left_out_of(campaign.record.execution)
-            why = "its user left it out" if is_left_out else "too many of its comparisons have no outcome"
+            why = "the user excluded it" if is_left_out else "too many of its comparisons have no outcome"
             LOGGER.warning(
                 "%s is dropped: %s", name, why, extra={"event": "candidate_dropped", "candidate": name}
             )
@@ -164,14 +164,14 @@ class RoundLog:
 
 
 def _dropped(campaign: "CampaignSession", decision: Decision) -> set[str]:
-    """The candidates that the selector has dropped."""
+    """Names of the candidates that the selector has dropped."""
     names = [each.name for each in campaign.checked.candidates]
-    # Candidates that joined while the round was on are in no decision yet.
+    # Candidates that joined during the round are not in the decision yet.
     return {name for name, status in zip(names, decision.status, strict=False) if status == "dropped"}
 
 
 def log_answer(status: CampaignStatus) -> None:
-    """Log a campaign's result."""
+    """Log the answer of a campaign as an event `campaign_ended`."""
     answer, best = status.answer, status.answer.of_best
     LOGGER.info(
         "campaign %s: %s, %s",
@@ -198,5 +198,5 @@ def log_answer(status: CampaignStatus) -> None:
 
 
 def _known(value: float) -> float | None:
-    """The value, None for NaN, which JSON does not have."""
+    """The value as a float; None for NaN, which JSON lacks."""
     return None if math.isnan(value) else float(value)

@@ -1,7 +1,7 @@
-"""A campaign's run by plain calls: its session, observers, rounds and result.
+"""Run a campaign by plain function calls, without Prefect.
 
-`flow` has Prefect record them; runs without model requests and without the user's Prefect server use this
-module alone.
+The Prefect flow in `flow` uses this module and adds tasks. A run without model requests and without a Prefect
+server of the user uses only this module.
 """
 
 from collections.abc import Callable, Generator
@@ -15,22 +15,22 @@ from winnow.tasks.campaign.campaign import Campaign, opened_campaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.runner import Runner, campaign_span
 
-_running: ContextVar[Campaign | None] = ContextVar("running", default=None)
+_open_campaign: ContextVar[Campaign | None] = ContextVar("open_campaign", default=None)
 
 
 @contextmanager
-def at_hand(campaign: Campaign) -> Generator[None, None, None]:
-    """Make runs of this campaign inside the block use its open session."""
-    token = _running.set(campaign)
+def using_campaign(campaign: Campaign) -> Generator[None, None, None]:
+    """Make runs of this campaign inside the block use its open database."""
+    token = _open_campaign.set(campaign)
     try:
         yield
     finally:
-        _running.reset(token)
+        _open_campaign.reset(token)
 
 
 @contextmanager
 def _campaign_at(storage: str, name: str) -> Generator[Campaign, None, None]:
-    found = _running.get()
+    found = _open_campaign.get()
     if found is not None and (found.storage, found.name) == (storage, name):
         yield found
     else:
@@ -39,18 +39,21 @@ def _campaign_at(storage: str, name: str) -> Generator[Campaign, None, None]:
 
 
 Rounds = Callable[[CampaignSession, Callback], None]
-"""Runs rounds until the campaign ends or is stopped."""
+"""A function that runs rounds until the campaign ends or is stopped."""
 
 
 def run_campaign(storage: str, name: str, run: Rounds | None = None) -> str:
     """Run a stored campaign until it is decided, out of budget, waiting for people, or stopped.
 
-    `run` runs its rounds; None for `run_rounds`.
+    Errors are those of `flow.run_campaign`.
+
+    Args:
+        storage: URL of the results database.
+        name: Name of the campaign.
+        run: Function that runs the rounds; None is `run_rounds`.
 
     Returns:
-        The campaign's status, and commands that show more.
-
-    Raises: See `flow.run_campaign`.
+        The campaign's status, and commands that show or continue it.
     """
     callback = current_callback()
     with _campaign_at(storage, name) as stored:

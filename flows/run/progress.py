@@ -1,6 +1,6 @@
-"""Progress of a running campaign: a live table on a terminal, otherwise one line per round, or a log.
+"""Show the progress of a running campaign: a live table on a terminal, else a line per round, or a log.
 
-The table shows the progress, the leader and loading models.
+The live table shows the budget spent, the leading candidates and loading models.
 """
 
 import sys
@@ -44,12 +44,12 @@ UNFIT = {"infeasible", "unfit"}
 
 
 class Tally:
-    """The counts of a progress display: comparisons with texts so far, and their rate."""
+    """Counts for a progress display: comparisons so far, and their rate; also finds new warnings."""
 
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
-        self.told = 0
-        self._told_at_start = 0
+        self.comparisons = 0
+        self._comparisons_at_start = 0
         self._campaign: CampaignSession | None = None
         self._stalled_at_start = 0.0
         self._started = time.monotonic()
@@ -62,28 +62,28 @@ class Tally:
         return self._interrupts.asked
 
     def begin(self, campaign: CampaignSession) -> None:
-        """Start counting, from the stored counts of a campaign that is resumed.
+        """Start counting; a resumed campaign begins with its stored counts.
 
-        Time is counted from the request of the first round's texts.
+        Time is counted from the first request for outputs, which may be before this call.
         """
-        self.told = self._told_at_start = campaign.allowance.answered
+        self.comparisons = self._comparisons_at_start = campaign.allowance.answered
         self._campaign, self._stalled_at_start = campaign, campaign.engines.stalled
         early = campaign.head_start
         self._started = time.monotonic() if early is None else early.began
 
     def first_look(self, campaign: CampaignSession, judged: JudgedRound) -> FirstLook:
-        """Candidates whose first outputs look wrong as of this round; each is returned only once."""
+        """Candidates whose first outputs look wrong after this round; each candidate is returned once."""
         found = self._first_outputs.look(campaign, judged)
         self._early_warnings.were_told(found.warnings)
         return found
 
-    def take_up_round(self, campaign: CampaignSession, decision: Decision) -> list[str]:
-        """Add the counts of a round; return new warnings as sentences."""
-        self.told = campaign.allowance.answered
+    def count_round(self, campaign: CampaignSession, decision: Decision) -> list[str]:
+        """Count a round; return new warnings as lines."""
+        self.comparisons = campaign.allowance.answered
         found = self._early_warnings.new(
             campaign.database,
             campaign.record,
-            comparisons=self.told,
+            comparisons=self.comparisons,
             stop=decision.stop,
             statuses=decision.status,
         )
@@ -99,27 +99,27 @@ class Tally:
 
     @property
     def stalled(self) -> float:
-        """Seconds in which models were loading and all engines were idle; part of the elapsed time."""
+        """Seconds of the elapsed time in which models were loading and all engines were idle."""
         return 0.0 if self._campaign is None else self._campaign.engines.stalled - self._stalled_at_start
 
     @property
     def rate(self) -> float:
-        """Comparisons per second in this run, without the time of loading."""
-        return (self.told - self._told_at_start) / max(self.elapsed - self.stalled, 1e-9)
+        """Comparisons per second in this run, without `stalled` time."""
+        return (self.comparisons - self._comparisons_at_start) / max(self.elapsed - self.stalled, 1e-9)
 
     @property
     def pace(self) -> str:
-        """The rate with its unit; large models on a processor take many seconds per comparison."""
+        """The rate as text, with decimals if it is below 10 per second."""
         return f"{self.rate:.0f}/s" if self.rate >= 10.0 else f"{self.rate:.2g}/s"
 
     def line(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> str:
         """The status of the campaign in one line."""
         most = campaign.checked.most
         spent = (
-            f"{amount(self.told)} of {amount(most)} comparisons "
-            f"({percentage(self.told / campaign.checked.grid)} of the grid)"
+            f"{amount(self.comparisons)} of {amount(most)} comparisons "
+            f"({percentage(self.comparisons / campaign.checked.grid)} of the grid)"
             if campaign.labels_used is None
-            else f"{amount(self.told)} comparisons, {campaign.labels_used} of {amount(most)} labels"
+            else f"{amount(self.comparisons)} comparisons, {campaign.labels_used} of {amount(most)} labels"
         )
         spent += "".join(f", {each}" for each in campaign.other_budgets)
         return (
@@ -137,10 +137,10 @@ class PlainProgress(Tally):
         checked = campaign.checked
         tell(
             f"campaign {campaign.record.name}: {len(checked.candidates)} candidates x "
-            f"{amount(len(checked.dataset.examples))} examples, {amount(self.told)} comparisons stored"
+            f"{amount(len(checked.dataset.examples))} examples, {amount(self.comparisons)} comparisons stored"
         )
-        if (asked := canary_words(checked)) is not None:
-            tell(f"served models are asked first: {asked}")
+        if (canaries := canary_words(checked)) is not None:
+            tell(f"first requests to served models: {canaries}")
 
     def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
         """See `Callback`."""
@@ -150,22 +150,23 @@ class PlainProgress(Tally):
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
-        to_check = self.take_up_round(campaign, decision)
+        to_check = self.count_round(campaign, decision)
         tell(self.line(campaign, round_, decision))
         for sentence in to_check:
             tell(sentence)
 
 
 def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
-    """The leader in a few words; for gates, the number of candidates still to settle."""
+    """Clause on the leader; for gates, on the number of undecided candidates."""
     spec = campaign.checked.spec
     if spec.selector.name == GATE:
         return f"{decision.status.count(IN_QUESTION)} open against {spec.selector.params['baseline']}"
     certifies = traits_of(spec.objective).measures_risk
     trusts_a_mean = spec.selector.name in TRUSTS_A_MEAN
     if decision.best is None:
-        nobody = "no candidate meets the constraints" if {*decision.status} <= UNFIT else "nothing known yet"
-        return "nothing certified yet" if certifies else nobody
+        is_unfit = {*decision.status} <= UNFIT
+        none = "no candidate meets the constraints" if is_unfit else "no best candidate yet"
+        return "nothing certified yet" if certifies else none
     arm, word = decision.best, "leading" if spec.stopping.epsilon else "best"
     if certifies and not trusts_a_mean:
         word = "certified"
@@ -183,7 +184,7 @@ def interval(decision: Decision, arm: int) -> str:
 
 
 def number(value: float) -> str:
-    """A score as written in sentences; a dash for None."""
+    """A score as text; a dash for NaN."""
     return "-" if np.isnan(value) else rounded(value)
 
 
@@ -191,9 +192,13 @@ def number(value: float) -> str:
 def progress_display(
     interrupts: Interrupts, *, shown: bool = True, recorded: bool = True
 ) -> Generator[Callback, None, None]:
-    """The callback for the present standard error, combined with one for Prefect's pages if they are visible.
+    """Yield the callback that shows progress, on standard error and on Prefect's pages.
 
-    `shown` says whether progress is written to standard error, `recorded` whether Prefect records the run.
+    Args:
+        interrupts: Requests to stop.
+        shown: Whether progress is written to standard error.
+        recorded: Whether Prefect records the run. If so, and the server is the user's, its pages show the
+            progress, too.
     """
     with _on_standard_error(interrupts) if shown else nullcontext(SilentProgress(interrupts)) as display:
         yield CallbackList(display, Artifacts()) if recorded and server_is_the_users() else display
@@ -201,7 +206,7 @@ def progress_display(
 
 @contextmanager
 def _on_standard_error(interrupts: Interrupts) -> Generator[Callback, None, None]:
-    """The callback for standard error: a log, a terminal, or a file."""
+    """Yield the callback that suits standard error: JSON log, live table on a terminal, or plain lines."""
     console = Console(stderr=True, highlight=False)
     if (context := json_context()) is not None:
         yield RoundLog(interrupts, context)
@@ -226,7 +231,7 @@ def _without(live: Live) -> Generator[None, None, None]:
 
 
 class SilentProgress(NullCallback):
-    """Shows nothing, and stops on request."""
+    """A callback that shows nothing, and stops the run on request."""
 
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
@@ -238,16 +243,18 @@ class SilentProgress(NullCallback):
 
 
 TOP = 10
-"""Maximum number of candidates in the table."""
+"""Maximum number of candidates in the live table."""
 BAR_WIDTH = 30
 FEWEST_LEFT = 2
-"""Minimum number of candidates that must remain if others are removed."""
+"""Minimum number of candidates that must remain if suspects are removed."""
 
 
 class LiveProgress(Tally):
-    """A live display of a campaign, redrawn by the terminal.
+    """Live display of a campaign on a terminal.
 
-    `aside` suspends the display while a block writes to the terminal.
+    Args:
+        interrupts: Requests to stop.
+        aside: Context manager that suspends the display while a block writes to the terminal.
     """
 
     def __init__(
@@ -257,7 +264,7 @@ class LiveProgress(Tally):
         self._aside = aside
         self._has_asked = False
         self._decision: Decision | None = None
-        self._counts = np.zeros(0, dtype=np.int64)  # (K,) comparisons by arm since this process began
+        self._counts = np.zeros(0, dtype=np.int64)  # (K,) comparisons by arm in this process
         self._to_check: list[str] = []
 
     def begun(self, campaign: CampaignSession) -> None:
@@ -289,7 +296,7 @@ class LiveProgress(Tally):
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
-        self._to_check += self.take_up_round(campaign, decision)
+        self._to_check += self.count_round(campaign, decision)
         np.add.at(self._counts, np.asarray(round_.arms).ravel(), 1)
         self._decision = decision
 
@@ -302,11 +309,11 @@ class LiveProgress(Tally):
         yield self._heading(campaign)
         yield self._bar(campaign)
         yield from _loading(campaign)
-        yield from _meeting(campaign)
+        yield from _canaries(campaign)
         if campaign.n_in_flight > 1:
             yield Text(f"{campaign.n_in_flight} rounds in flight")
         if made:
-            yield Text(f"{amount(made)} text{'s' * (made != 1)} of what is under way")
+            yield Text(f"{amount(made)} output{'s' * (made != 1)} of the rounds in flight")
         yield from (Text(sentence, style="yellow") for sentence in self._to_check)
         if decision is not None:
             yield Text(_race(campaign, decision))
@@ -319,7 +326,7 @@ class LiveProgress(Tally):
 
     def _bar(self, campaign: CampaignSession) -> Table:
         limit, labels = campaign.checked.most, campaign.labels_used
-        spent, what = (self.told, "comparisons") if labels is None else (labels, "labels")
+        spent, what = (self.comparisons, "comparisons") if labels is None else (labels, "labels")
         row = Table.grid(padding=(0, 1))
         row.add_row(
             ProgressBar(total=limit, completed=min(spent, limit), width=BAR_WIDTH),
@@ -329,7 +336,10 @@ class LiveProgress(Tally):
         return row
 
     def _left(self, left: int, counts_comparisons: bool) -> str:
-        """The estimated time for the rest of the budget at the present rate; a campaign may end earlier."""
+        """Clause on the time for the rest of the budget at the current rate; empty if it is unknown.
+
+        The campaign may end earlier.
+        """
         has_stopped = self._decision is not None and self._decision.stop
         if not counts_comparisons or self.rate <= 0.0 or left <= 0 or has_stopped:
             return ""
@@ -357,21 +367,21 @@ class LiveProgress(Tally):
 
 
 def _loading(campaign: CampaignSession) -> list[Text]:
-    """A line for each model that is loading or waking."""
+    """A line for each model that is loading or waking from sleep."""
     under_way = campaign.engines.loading
     return [
         Text(f"loading {name}, {duration(seconds)}", style="yellow") for name, seconds in under_way.items()
     ]
 
 
-def _meeting(campaign: CampaignSession) -> list[Text]:
+def _canaries(campaign: CampaignSession) -> list[Text]:
     """A line while served models have not answered their canary prompts."""
-    asked = None if campaign.contacts.by_name or campaign.known else canary_words(campaign.checked)
-    return [] if asked is None else [Text(f"served models are asked first: {asked}", style="yellow")]
+    canaries = None if campaign.contacts.by_name or campaign.known else canary_words(campaign.checked)
+    return [] if canaries is None else [Text(f"first requests to served models: {canaries}", style="yellow")]
 
 
 def _race(campaign: CampaignSession, decision: Decision) -> str:
-    """The number of candidates that may be the best, and how certain the leader is."""
+    """Line on the number of candidates that can still be the best, and on the leader's margin."""
     left, all_ = decision.status.count(IN_QUESTION), len(decision.status)
     if not left:
         return f"0 of {all_} candidates in question"
@@ -379,7 +389,7 @@ def _race(campaign: CampaignSession, decision: Decision) -> str:
 
 
 def _gap(campaign: CampaignSession, decision: Decision) -> str:
-    """The bound on how much better another candidate can be, which shrinks towards the decision."""
+    """Clause on how much better another candidate can be; empty without a bound above 0."""
     if (proven := decision.excess) is not None:
         spec, groups = campaign.record.spec, grouping_of(campaign.record.spec)
         said = excess_words(
@@ -402,11 +412,11 @@ def _gap(campaign: CampaignSession, decision: Decision) -> str:
         return ""
     enough = float(campaign.checked.spec.stopping.epsilon)
     _, most = ends(0.0, float(reach))
-    return f"; any is ahead by at most {most}, settled at {enough:g} or sooner"
+    return f"; each is ahead by at most {most}, decided at {enough:g} or earlier"
 
 
 def duration(seconds: float) -> str:
-    """Seconds in a suitable unit."""
+    """A duration as text, in seconds, minutes or hours."""
     if seconds < 90.0:
         return f"{seconds:.0f} s"
     return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"

@@ -1,4 +1,4 @@
-"""Resume, one after the other, unfinished campaigns that no process is running."""
+"""Run a stored campaign with or without Prefect, and resume unfinished campaigns one after the other."""
 
 import traceback
 from collections.abc import Callable, Sequence
@@ -31,7 +31,13 @@ FROM_GOOD_TO_BAD = (
 
 
 def unfinished_campaigns(database: Database, series: str | None = None) -> tuple[list[str], list[str]]:
-    """The unfinished campaigns of one series or all, oldest first, and a sentence for each unreadable one."""
+    """Names of unfinished campaigns that no process runs, oldest first, and sentences on unreadable ones.
+
+    Args:
+        database: The results database.
+        series: Name of a series, to return only its campaigns; None for all. Unreadable campaigns of all
+            series are reported.
+    """
     with database.reading() as session:
         found, unreadable = each_status(session)
     unfinished = [
@@ -51,19 +57,19 @@ def resume_each(
     trust: Trust,
     unreadable: Sequence[str] = (),
 ) -> int:
-    """Run campaigns one after the other, with a line for each; a failure does not stop the others.
+    """Run campaigns one after the other, and report each in a line; an error does not stop the others.
 
     Args:
         database: The results database.
         storage: URL of the database.
-        names: The campaigns.
-        interrupts: The requests to stop; after one, no further campaign is started.
-        say: Takes each line.
-        trust: The campaigns' permissions.
-        unreadable: A sentence for each campaign that cannot be read; such a campaign counts as failed.
+        names: Names of the campaigns.
+        interrupts: Requests to stop; after a request, no further campaign is started.
+        say: Called with each line.
+        trust: How missing permissions are given.
+        unreadable: A sentence for each campaign that cannot be read; such campaigns count as failed.
 
     Returns:
-        The worst of their exit codes.
+        The worst exit code of the campaigns.
     """
     for sentence in unreadable:
         say(sentence)
@@ -71,8 +77,8 @@ def resume_each(
     with delivering():
         for name in names:
             try:
-                code, line = _go_on(find_in(database, storage, name), interrupts, trust)
-            except StorageError as error:  # it was deleted since, or nobody can read the database
+                code, line = _resume(find_in(database, storage, name), interrupts, trust)
+            except StorageError as error:  # the campaign was deleted, or the database cannot be read
                 code, line = exit_codes.ERROR, f"{name}: failed: {error}"
             say(line)
             worst = max(worst, code, key=FROM_GOOD_TO_BAD.index)
@@ -81,54 +87,57 @@ def resume_each(
     return worst
 
 
-def _go_on(campaign: Campaign, interrupts: Interrupts, trust: Trust) -> tuple[int, str]:
+def _resume(campaign: Campaign, interrupts: Interrupts, trust: Trust) -> tuple[int, str]:
     name = campaign.name
     try:
         if status_now(campaign).answer.is_of_program:
-            why = "its scores come from a function of a program, which continues with it when it is run again"
+            why = "its scores come from a function of a program; run that program again to continue"
             return exit_codes.DECIDED, f"{name}: skipped: {why}"
         require_stored_trust(campaign, trust)
         run_flow(campaign, interrupts)
     except LeaseHeld as held:
-        return exit_codes.DECIDED, str(held)  # somebody else was faster
+        return exit_codes.DECIDED, str(held)  # another process has resumed it
     except (WinnowError, StorageError) as error:
-        if not is_known_settled(campaign):  # what breaks after the end is no failure
+        if not is_known_settled(campaign):  # an error after the end is not a failure of the campaign
             code = exit_codes.USAGE if isinstance(error, SpecError) else exit_codes.ERROR
             return code, f"{name}: failed: {error}"
     except Exception as error:
-        # A bug, which must not keep the other campaigns from going on.
+        # A bug, which must not prevent the other campaigns from running.
         traceback.print_exc()
         return exit_codes.ERROR, f"{name}: failed: {error!r}"
     return exit_codes.exit_code(status_now(campaign)), campaign_line(campaign)
 
 
 def run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
-    """Run a stored campaign's flow, with progress on standard error if requested.
+    """Run a stored campaign as a Prefect flow, and notify its webhooks.
 
-    Its webhooks are sent the result; their errors are ignored here.
+    Args:
+        campaign: The campaign.
+        interrupts: Requests to stop.
+        shown: Whether progress is written to standard error.
 
     Raises:
-        WinnowError: If Prefect's server has failed; stored results are kept.
+        WinnowError: If Prefect's server does not answer or has no record of the run; stored results are kept.
     """
     with announcing(campaign):
         _run_flow(campaign, interrupts, shown=shown)
 
 
 def run_plainly(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
-    """The same without Prefect: only the results database records the run."""
-    from winnow.flows.run.plain_run import at_hand, run_campaign
+    """Run a stored campaign without Prefect, and notify its webhooks; see `run_flow`."""
+    from winnow.flows.run.plain_run import run_campaign, using_campaign
 
     with (
         announcing(campaign),
         progress_display(interrupts, shown=shown, recorded=False) as callback,
         using_callback(callback),
-        at_hand(campaign),
+        using_campaign(campaign),
     ):
         run_campaign(campaign.storage, campaign.name)
 
 
 def _run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool) -> None:
-    # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
+    # Imported here, because the import of Prefect takes more than a second, and reads its settings.
     with not_collecting():
         from httpx import HTTPError
         from prefect import tags
@@ -136,24 +145,24 @@ def _run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool) -> Non
 
         from winnow.flows.prefect_support.client import CAMPAIGN_TAG, TAG
         from winnow.flows.run.flow import run_campaign
-        from winnow.flows.run.plain_run import at_hand
+        from winnow.flows.run.plain_run import using_campaign
 
     try:
         with (
             progress_display(interrupts, shown=shown) as callback,
             using_callback(callback),
-            at_hand(campaign),
+            using_campaign(campaign),
             tags(TAG, CAMPAIGN_TAG),
         ):
             run_campaign(mask(campaign.storage), campaign.name)
     except MissingResult:
-        # The server had heard of the end before: its first answer got lost, and the second one holds no more
-        # than that. How the campaign ended is in the database.
+        # The server already had the end of the run, because its first answer was lost. The second answer has
+        # no result, but the database has it.
         return
     except (HTTPError, ObjectNotFound) as error:
         if is_known_settled(campaign):
-            return  # and the server alone does not know of it
+            return  # only the server's record is missing
         what = "has no record of this run; resume"
         if isinstance(error, HTTPError):
-            what = f"does not answer ({error}); start it again if it is yours, then resume"
-        raise WinnowError(f"Prefect's server {what}: stored results are safe") from error
+            what = f"does not answer ({error}); restart it if it is yours, then resume"
+        raise WinnowError(f"Prefect's server {what} (stored results are safe)") from error

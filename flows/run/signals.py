@@ -1,4 +1,4 @@
-"""Signals: the first Ctrl-C lets the round finish; the second, SIGTERM and SIGHUP stop at once."""
+"""Handle signals: the first Ctrl-C lets the round finish; the second, SIGTERM and SIGHUP stop at once."""
 
 import logging
 import signal
@@ -10,21 +10,21 @@ from types import FrameType
 from winnow.flows.run.log_format import notice
 
 AT_ONCE = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that stop at once: from a service manager, or on the end of the terminal."""
+"""Signals that stop a run at once; service managers send SIGTERM, closed terminals SIGHUP."""
 
 
 def hold_back_from_children() -> None:
     """Block Ctrl-C for processes that this thread starts, until they enter `Interrupts.caught`.
 
-    While they import modules, Ctrl-C would end them with a traceback. In this process, another thread
-    receives it.
+    Otherwise Ctrl-C would end them with a traceback while they import modules. In this process, another
+    thread receives the signal.
     """
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 
 
 class Interrupts:
-    """Counts the requests to stop."""
+    """Requests to stop a run, by signals or by a program."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -41,26 +41,30 @@ class Interrupts:
 
     @property
     def exit_code(self) -> int:
-        """The exit code that a shell reports for a process ended by the signal that stopped this one."""
+        """128 plus the number of the signal that stopped the run, as shells report it."""
         return 128 + (self._forced_by or signal.SIGINT)
 
     @contextmanager
     def caught(self, at_once: Sequence[signal.Signals] = AT_ONCE) -> Generator[None, None, None]:
-        """Handle Ctrl-C, SIGTERM and SIGHUP until the block ends; `nohup` keeps SIGHUP ignored.
+        """Handle Ctrl-C and the signals in `at_once` until the block ends.
 
-        Signals reach only the main thread, so other threads handle none. A Ctrl-C that
-        `hold_back_from_children` has blocked until now counts. Signals in `at_once` stop at once; in a flow
-        run SIGTERM does not, because Prefect cancels runs by it.
+        Signals that are ignored, such as SIGHUP below `nohup`, stay ignored. Only the main thread receives
+        signals, so the block handles none in other threads. A Ctrl-C that `hold_back_from_children` has
+        blocked until now counts.
+
+        Args:
+            at_once: Signals that stop at once. In a flow run, SIGTERM is not among them, because Prefect
+                uses it to cancel runs.
 
         Raises:
             KeyboardInterrupt: At the second Ctrl-C, or at a signal in `at_once`. Further signals are ignored,
-                so that the lease is released.
+                so that the lease can be released.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        taken = [each for each in at_once if signal.getsignal(each) != signal.SIG_IGN]
-        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, *taken)}
+        handled = [each for each in at_once if signal.getsignal(each) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, *handled)}
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         try:
             yield
@@ -74,7 +78,7 @@ class Interrupts:
         if self.asked or number in AT_ONCE:
             self._asked.set()
             self._forced_by = number
-            # A pool that is cut off while it closes a connection would print a traceback.
+            # Else a connection pool that is interrupted while it closes a connection prints a traceback.
             logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
             raise KeyboardInterrupt
         self._asked.set()

@@ -1,8 +1,8 @@
-"""A few outputs of every candidate with their scores, before a campaign begins.
+"""Generate and score a few outputs of every candidate, before a campaign begins.
 
 Outputs are generated and judged as in a campaign, under a temporary name that is deleted afterwards. The
-outputs are kept for the campaign, and so is a record of the examples whose outputs the user has seen, which
-the campaign's line on new examples mentions.
+outputs are kept for the campaign. The examples whose outputs the user has seen are recorded, because the
+campaign's line on new examples mentions them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,60 +43,60 @@ from winnow.tasks.text.phrases import example_name, rounded
 from winnow.tasks.text.printable import one_line
 
 ASKS_ALL = "row-mean"
-"""The selector that evaluates every candidate on every example of the trial."""
+"""Name of a selector that evaluates every candidate on every example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOutput:
-    """One output with its input and target."""
+    """One output of a trial, with input, targets and score."""
 
     candidate: str
     example: str
     asked: str
-    """The example's input."""
+    """Input of the example."""
     targets: Sequence[str]
     text: str | None
-    """The output as judged; None if no output was generated."""
+    """The output; None if no output was generated."""
     score: float | None
     why: str | None
-    """The reason for a missing output or score; None if nothing is missing."""
+    """Reason for a missing output or score; None if both exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """All outputs of a trial, ordered by example, and suspected problems."""
+    """All outputs of a trial, ordered by example, and warnings about suspected problems."""
 
     outputs: Sequence[TrialOutput]
     warnings: Sequence[CampaignWarning]
 
 
 def require_scores(spec: CampaignSpec) -> None:
-    """Refuse a campaign whose judge cannot score single outputs without people.
+    """Refuse a campaign whose judge compares pairs or needs people.
 
     Raises:
-        SpecError: If the campaign's judge cannot do this.
+        SpecError: If the campaign is refused.
     """
     if traits_of(spec.objective).compares_pairs or spec.judge.type == HUMAN:
         raise SpecError(
-            f"judge {spec.judge.type} does not score single outputs by itself, so nothing can be tried; "
-            "begin the campaign with winnow run"
+            f"judge {spec.judge.type} does not score single outputs by itself, so winnow try cannot show "
+            "scores; start the campaign with winnow run"
         )
 
 
 def try_out(database: Database, checked: ResolvedCampaign, n: int, pool: EnginePool) -> Trial:
-    """Have every candidate answer a few examples, and score the outputs.
+    """Let every candidate answer a few examples, and score the outputs.
 
     Args:
         database: The campaign's database, with all tables.
-        checked: The campaign, whose judge scores single outputs and whose models are available.
-        n: Number of examples; all examples if the dataset has fewer.
+        checked: The campaign; its judge scores single outputs, and its models are available.
+        n: Maximum number of examples.
         pool: The campaign's engines, which stay open.
 
     Raises:
         WinnowError: If models or judges fail, as in a campaign.
     """
-    _forget_abandoned(database)
-    examples = _chosen(checked.dataset, n)
+    _delete_abandoned(database)
+    examples = _draw(checked.dataset, n)
     numbers = {each.key: number for number, each in enumerate(checked.dataset.examples)}
     trial = check_campaign(_spec(checked.spec, len(examples)), checked.dataset.part(examples))
     record = open_campaign(database, trial, marks={SHOWN: "outputs were shown"})
@@ -115,15 +115,15 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int, pool: EngineP
             forget(writing, record, shown)
 
 
-def _chosen(dataset: Dataset, n: int) -> list[Example]:
-    """Random examples, the same for each call: files are often sorted."""
+def _draw(dataset: Dataset, n: int) -> list[Example]:
+    """Draw examples by a hash of their keys, those with targets first; the same ones in each call."""
     order = sorted(dataset.examples, key=lambda each: (not each.targets, digest(f'["try",{each.key!a}]')))
     chosen = {each.key for each in order[:n]}
     return [each for each in dataset.examples if each.key in chosen]
 
 
 def _spec(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
-    """A campaign that evaluates every candidate on every example in one round."""
+    """The definition of a trial: every candidate on every example in one round."""
     most = 10**6
     unused: dict[str, object] = {
         "samples": spec.samples,
@@ -154,8 +154,8 @@ def _spec(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
     )
 
 
-def _forget_abandoned(database: Database) -> None:
-    """Delete remains of trials whose process was killed."""
+def _delete_abandoned(database: Database) -> None:
+    """Delete what is left of trials whose process was killed."""
     with database.reading() as session:
         left = [each for each in campaign_records.campaigns(session) if SHOWN in each.versions]
     for record in left:
@@ -203,15 +203,18 @@ def _trial(
 
 
 MOST_SHOWN = 400
-"""Maximum number of characters shown of a text."""
+"""Maximum number of characters shown of each text."""
 PLAIN_WIDTH = 100
-"""Width in columns without a terminal."""
+"""Maximum width of a line, and its width without a terminal, in columns."""
 
 
 def trial_lines(trial: Trial, width: int | None, most: int | None = None) -> list[str]:
-    """A block of lines for each output, and a line for each warning.
+    """Lines that show a trial: a block for each output, and a line for each warning.
 
-    `width` is the terminal's width, None without a terminal; at most the first `most` outputs are shown.
+    Args:
+        trial: The trial.
+        width: Width of the terminal in columns; None without a terminal.
+        most: Maximum number of outputs; None for all.
     """
     width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)
     lines: list[str] = []

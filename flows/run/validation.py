@@ -1,4 +1,4 @@
-"""Checks of a campaign's file before any request, storage or run: `winnow validate`."""
+"""`winnow validate`: check a campaign's file without requests, storage or a run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from winnow.flows.notify.announce import unset_variables
-from winnow.flows.run.trust_prompt import Trust, approving, remembered
+from winnow.flows.run.trust_prompt import Trust, approving, stored_permissions
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageError
 from winnow.tasks.answer.expected_engines import expected_unsteady
@@ -27,7 +27,7 @@ from winnow.tasks.setup.trust import permissions
 from winnow.tasks.setup.unread_targets import unread_targets
 from winnow.tasks.setup.yaml_file import SpecFile
 
-NOT_SENT = "nothing was sent to them; winnow run asks first whether they answer and have the models"
+NOT_SENT = "no request was sent; winnow run first checks that the servers answer and have the models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,11 @@ class Validation:
     """The campaign's file."""
     name: str
     size: str
-    """Numbers of candidates, examples and comparisons, in words."""
+    """Clause on the numbers of candidates, examples and comparisons."""
     of_the_task: str | None
-    """The keys that its benchmark sets, in the form of a campaign's file; None without a benchmark."""
+    """Keys that the campaign's benchmark sets, as YAML; None without a benchmark."""
     missing: str | None
-    """The required packages that are not installed; None if all are installed."""
+    """Sentence on required packages that are not installed; None if all are installed."""
     permissions: tuple[str, ...]
     """Acts that need a permission; each begins with "allowed" or "to be allowed"."""
     warnings: tuple[str, ...]
@@ -52,8 +52,8 @@ class Validation:
 
     def lines(self) -> list[str]:
         """The lines that `winnow validate` prints."""
-        task = [] if self.of_the_task is None else [f"its task became:\n{self.of_the_task}"]
-        lacking = "winnow run refuses the campaign on this machine until then"
+        task = [] if self.of_the_task is None else [f"keys set by the task:\n{self.of_the_task}"]
+        lacking = "until then, winnow run refuses the campaign on this machine"
         missing = [] if self.missing is None else [f"check: {self.missing}; {lacking}"]
         return [
             f"{self.source}: campaign '{self.name}' is sound: {self.size}",
@@ -71,7 +71,9 @@ class Validation:
 def validate(file: SpecFile, *, trust: bool = False) -> Validation:
     """Check a campaign's file and everything that it refers to.
 
-    `trust` allows all acts of the campaign, such as running code and downloading data.
+    Args:
+        file: The campaign's file.
+        trust: Whether to give all permissions, such as to run code and to download data.
 
     Raises:
         SpecError: If the file is invalid.
@@ -91,14 +93,14 @@ def validate(file: SpecFile, *, trust: bool = False) -> Validation:
         notes=(
             *([] if resolution is None else [("new examples", resolution)]),
             *repeat_lines(expected_unsteady(checked)),
-            *([("metrics left out", others)] if (others := _left_out(file, checked)) else []),
+            *([("metrics left out", others)] if (others := _omitted_metrics(file, checked)) else []),
             *([("servers", NOT_SENT)] if any(each.provider in REMOTE for each in checked.models) else []),
         ),
     )
 
 
 def _require_storage_url(file: SpecFile, url: str) -> None:
-    """Refuse a URL that no results database can have; nothing is contacted, read or made."""
+    """Refuse a URL that is not valid for a results database, without contacting or creating it."""
     try:
         open_database(url, read_only=True).close()
     except StorageError as error:
@@ -114,10 +116,10 @@ def _missing(checked: ResolvedCampaign) -> str | None:
 
 
 def _permissions(checked: ResolvedCampaign) -> Iterator[str]:
-    known = remembered()
+    stored = stored_permissions()
     for needed in permissions(checked.spec, Path.cwd()):
-        head = "allowed" if known.allows(needed) else "to be allowed"
-        yield f"{head}: it would {known.asked(needed)}"
+        head = "allowed" if stored.allows(needed) else "to be allowed"
+        yield f"{head}: it would {stored.describe(needed)}"
 
 
 def _warnings(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
@@ -137,24 +139,27 @@ def _warnings(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
         yield (
             f"{len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "
             f"{lacking[0].key!r}, so judge {checked.spec.judge.type} cannot score them: exclude them by "
-            "dataset.filter, or add a target"
+            "dataset.filter, or add targets"
         )
     yield from unread_targets(checked.spec, checked.dataset.examples)
     yield from unset_variables(checked.spec.execution.notify)
 
 
-def _left_out(file: SpecFile, checked: ResolvedCampaign) -> str:
-    """The benchmark's metrics that its own judge does not compute; empty if the file sets another judge."""
+def _omitted_metrics(file: SpecFile, checked: ResolvedCampaign) -> str:
+    """Clause on the benchmark's metrics that its judge does not compute.
+
+    Empty without a benchmark, or if the file sets another judge.
+    """
     harness = harness_of(checked.spec.dataset)
     if harness is None or "task" not in file.values or "judge" in file.values:
         return ""
     judge = checked.spec.judge.model_dump()
     others = ", ".join(harness.left_out(checked.spec.dataset, judge))
-    return f"{others}; task.metric names the one that decides" if others else ""
+    return f"{others}; task.metric sets the metric that decides" if others else ""
 
 
 def _of_the_task(checked: ResolvedCampaign) -> str:
-    """The keys that a benchmark sets, in the form of a campaign's file."""
+    """The keys that a benchmark sets, as YAML with indentation."""
     spec = checked.spec
     values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
     first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)

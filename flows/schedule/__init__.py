@@ -1,1 +1,1 @@
-"""Campaigns on a schedule."""
+"""Run campaigns on a schedule, from a terminal or by workers of a Prefect work pool."""

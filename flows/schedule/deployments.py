@@ -18,33 +18,39 @@ if TYPE_CHECKING:
 
 
 POOL_TYPE = "process"
-"""Type of pools whose workers start local processes, in the environment with Winnow."""
+"""Type of work pools whose workers start local processes, in the environment with Winnow."""
 
 HEARTBEAT_S = 30
-"""Seconds between two heartbeats of a flow run, Prefect's minimum."""
+"""Seconds between two heartbeats of a flow run; 30 is Prefect's minimum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduled:
-    """A scheduled campaign as deployed to Prefect."""
+    """A scheduled campaign, as it is deployed to Prefect."""
 
     spec: str
     settings: Sequence[str]
     storage: str | None
-    """URL of the results database without its password; None if WINNOW_STORAGE or the file gives it."""
+    """URL of the results database without its password; None if WINNOW_STORAGE or the file sets it."""
     name: str
-    """The name of the deployment."""
+    """Name of the deployment."""
     when: When
 
     def parameters(self) -> dict[str, object]:
-        """The parameters of every flow run."""
+        """Parameters of every flow run."""
         return {"spec": self.spec, "settings": list(self.settings), "storage": self.storage}
 
 
 def deployment_of(
     scheduled: Scheduled, *, pool: str | None = None, variables: dict[str, object] | None = None
 ) -> "RunnerDeployment":
-    """The scheduled deployment; with job variables if a work pool is given."""
+    """Create the deployment object of a schedule.
+
+    Args:
+        scheduled: The campaign and its times.
+        pool: Name of a work pool; None if this process serves the schedule.
+        variables: Job variables of the work pool; None without a work pool.
+    """
     from prefect.client.schemas.actions import DeploymentScheduleCreate
     from prefect.deployments.runner import RunnerDeployment
     from prefect.types.entrypoint import EntrypointType
@@ -68,12 +74,12 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
 
     Args:
         scheduled: The campaign and its times.
-        pool: An existing work pool of type process.
-        folder: The folder on the workers' machines that paths are relative to.
+        pool: Name of an existing work pool of type process.
+        folder: Folder on the workers' machines that paths are relative to.
 
     Raises:
-        SpecError: If no Prefect server or no such pool exists, or the name belongs to another file's schedule
-            or to a served one.
+        SpecError: If no Prefect server is set, if the pool does not exist or has another type, or if the name
+            belongs to the schedule of another file, or to one that is served from a terminal.
         PrefectServerFailed: If the server does not answer.
     """
     from prefect.deployments.runner import RunnerDeployment
@@ -85,14 +91,14 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
     url: str | None = PREFECT_API_URL.value()
     if not url:
         raise SpecError(
-            "a work pool is kept by a Prefect server: start one (prefect server start) and set "
-            "PREFECT_API_URL, or leave --work-pool out to fire from this terminal"
+            "--work-pool needs a Prefect server: start one (prefect server start) and set PREFECT_API_URL, "
+            "or remove --work-pool to run the schedule from this terminal"
         )
     require_answer(url)
     _require_pool(pool, url)
     _require_free_name(scheduled, folder, url)
     variables = job_variables(folder)
-    fires = _applied(deployment_of(scheduled, pool=pool, variables=variables))
+    fires = _apply(deployment_of(scheduled, pool=pool, variables=variables))
     resumption = RunnerDeployment.from_flow(
         resume_all,
         name=scheduled.name,
@@ -101,26 +107,26 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
         work_pool_name=pool,
         job_variables=variables,
     )
-    resumes = _applied(resumption)
+    resumes = _apply(resumption)
     client.go_on_after_crashes(scheduled.name, watched=fires, started=resumes)
     client.mark_silent_runs(scheduled.name, watched=fires, heartbeat_s=HEARTBEAT_S)
     return url
 
 
-def _applied(deployment: "RunnerDeployment") -> "UUID":
-    # It is a coroutine where an event loop runs, and no deployment is made there.
+def _apply(deployment: "RunnerDeployment") -> "UUID":
+    # `apply` returns a coroutine only if an event loop runs, which is never the case here.
     return cast("UUID", deployment.apply())
 
 
 def job_variables(folder: str) -> dict[str, object]:
-    """The settings with which a worker starts flow runs: in a new folder, without other Prefect settings."""
+    """Job variables of a work pool: the environment in which a worker starts flow runs."""
     from winnow.flows.schedule.flows import FOLDER_VARIABLE
 
     env = {
         FOLDER_VARIABLE: folder,
-        # A folder named `flows` where paths begin must not shadow ours.
+        # A folder `flows` in the working folder must not shadow Winnow's.
         "PYTHONSAFEPATH": "1",
-        # As `winnow` itself does: sums depend on the number of threads.
+        # Set as in the command `winnow`, because sums depend on the number of threads.
         "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S),
     }
@@ -128,7 +134,7 @@ def job_variables(folder: str) -> dict[str, object]:
 
 
 def require_no_pool(name: str) -> None:
-    """Refuse to serve under the name of a work pool's schedule, which Prefect would replace.
+    """Refuse to serve a schedule under the name of a work pool's schedule, which Prefect would replace.
 
     Raises:
         SpecError: If a work pool has a schedule of this name.
@@ -136,12 +142,12 @@ def require_no_pool(name: str) -> None:
     there = client.deployment(_full_name(name))
     if there is not None and there.work_pool_name is not None:
         raise SpecError(
-            f"'{name}' is the schedule of work pool '{there.work_pool_name}', whose place this one would "
-            f"take; give --name another one, or end that schedule: {_ending(name)}"
+            f"'{name}' is the schedule of work pool '{there.work_pool_name}', which this one would replace; "
+            f"give another --name, or end that schedule: {_delete_command(name)}"
         )
 
 
-def _ending(name: str) -> str:
+def _delete_command(name: str) -> str:
     return f"prefect deployment delete '{_full_name(name)}'"
 
 
@@ -152,9 +158,9 @@ def _full_name(name: str) -> str:
 
 
 def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
-    """Refuse the name of another schedule, which Prefect would replace silently.
+    """Refuse the name of another schedule, which Prefect would replace without an error.
 
-    A served schedule is paused once its server ends, and its name is then free.
+    A schedule served from a terminal is paused when its process ends; its name can then be used.
     """
     there = client.deployment(_full_name(scheduled.name))
     if there is None:
@@ -162,9 +168,9 @@ def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
     if there.work_pool_name is None:
         if not there.paused:
             raise SpecError(
-                f"'{scheduled.name}' is the schedule of {there.parameters.get('spec')} that is served from a "
-                f"terminal, whose place this one would take on {url}; end it there with Ctrl-C or give "
-                f"another --name; if that process no longer runs: {_ending(scheduled.name)}"
+                f"'{scheduled.name}' is the schedule of {there.parameters.get('spec')}, served from a "
+                f"terminal, which this one would replace on {url}; end it there with Ctrl-C, or give another "
+                f"--name; if that process no longer runs: {_delete_command(scheduled.name)}"
             )
         return
     from winnow.flows.schedule.flows import FOLDER_VARIABLE
@@ -174,8 +180,8 @@ def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
     file = Path(str(there.job_variables.get("working_dir", begins))) / str(there.parameters.get("spec"))
     if file != Path(folder) / scheduled.spec:
         raise SpecError(
-            f"'{scheduled.name}' is the schedule of {file} on {url}; give --name another one, or end that "
-            f"schedule: {_ending(scheduled.name)}"
+            f"'{scheduled.name}' is the schedule of {file} on {url}; give another --name, or end that "
+            f"schedule: {_delete_command(scheduled.name)}"
         )
 
 
@@ -183,11 +189,11 @@ def _require_pool(name: str, url: str) -> None:
     pool = client.work_pool(name)
     if pool is None:
         raise SpecError(
-            f"there is no work pool '{name}' on {url}; make it with: "
+            f"there is no work pool '{name}' on {url}; create it with: "
             f"prefect work-pool create {name} --type {POOL_TYPE}"
         )
     if pool.type != POOL_TYPE:
         raise SpecError(
-            f"work pool '{name}' is of type {pool.type}; campaigns are run by pools of type {POOL_TYPE}: "
-            f"prefect work-pool create NAME --type {POOL_TYPE}"
+            f"work pool '{name}' is of type {pool.type}, but campaigns need type {POOL_TYPE}; create a pool "
+            f"with: prefect work-pool create NAME --type {POOL_TYPE}"
         )

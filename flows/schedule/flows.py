@@ -1,8 +1,8 @@
-"""The flows that Prefect starts: runs of a schedule, and resumption after a crash.
+"""Flows that Prefect starts: runs of a schedule, and the resumption after a crash.
 
-A worker finds them by the names `winnow.flows.schedule.flows.scheduled_campaign` and
+Workers find them by the names `winnow.flows.schedule.flows.scheduled_campaign` and
 `winnow.flows.schedule.flows.resume_all`. They return a Prefect state whose message is the text that a
-terminal would show. A run of a schedule finishes crashed campaigns, then runs a new one of the same series.
+terminal would show. A run of a schedule finishes crashed campaigns of its series, then runs a new one.
 """
 
 import datetime as dt
@@ -47,7 +47,7 @@ from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 from winnow.tasks.text.printable import printable
 
 ScheduledRunResult = Literal["done", "skipped", "stopped"]
-"""Result of a run: its campaign is settled, replaced by another one, or was stopped on request."""
+"""Result of a run: its campaign is settled, was skipped for another campaign, or was stopped on request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,35 +55,34 @@ class ScheduledRun:
     """One run of a schedule: its file, time and campaign name."""
 
     spec: str
-    """The campaign's YAML file, read again by every run."""
+    """Path of the campaign's YAML file, which every run reads again."""
     settings: Sequence[str]
     """`key=value` settings that override the file's."""
     storage: str
     """URL of the results database."""
     series: str
-    """The name in the campaign's file."""
+    """Name of the series: the name in the campaign's file."""
     name: str
-    """The name of the campaign of this run."""
+    """Name of this run's campaign."""
     due: dt.datetime | None
-    """The scheduled time; None if the campaign was requested by its name."""
+    """Scheduled time; None if the campaign was requested by its name."""
 
 
 def plan_scheduled_run(
     spec: str, settings: Sequence[str], storage: str | None, due: dt.datetime, name: str | None = None
 ) -> ScheduledRun:
-    """The next run, according to the current file.
+    """Define a run from the current content of its file.
 
     Args:
-        spec: The campaign's YAML file.
+        spec: Path of the campaign's YAML file.
         settings: `key=value` settings that override the file's.
         storage: URL of the results database as stored in Prefect, without its password; None if the file or
-            WINNOW_STORAGE gives it.
-        due: The scheduled time. The campaign is named after it, so that a restarted run finds its own
-            campaign.
-        name: The campaign's name, instead of one from the time.
+            WINNOW_STORAGE sets it.
+        due: Scheduled time. The campaign's name contains it, so that a restarted run finds its campaign.
+        name: Name of the campaign; None makes it from the series and the scheduled time.
 
     Raises:
-        SpecError: If the file cannot be read or understood, or needs more than its user has allowed.
+        SpecError: If the file cannot be read, is invalid, or needs a permission that its user has not given.
     """
     read = read_settled(spec, settings, storage)
     return ScheduledRun(
@@ -97,11 +96,10 @@ def plan_scheduled_run(
 
 
 def read_settled(spec: str, settings: Sequence[str], storage: str | None) -> CampaignSpec:
-    """The definition in a campaign's file, approved, with the database of this process.
+    """Read a campaign's file with the database of this process, and check its permissions.
 
     Raises:
-        SpecError: If the file is invalid or not allowed, as in `plan_scheduled_run`, or has no database for a
-            worker.
+        SpecError: See `plan_scheduled_run`; also if the database needs a password that this process lacks.
     """
     url = url_of_a_worker(storage)
     file = read_spec_file(spec, [*settings, *([] if url is None else [f"storage={url}"])])
@@ -111,16 +109,16 @@ def read_settled(spec: str, settings: Sequence[str], storage: str | None) -> Cam
 
 
 def _approving(spec: str, settings: Sequence[str], storage: str) -> Approve:
-    """The approval of a file by its user's permissions; the trigger of the run adds none."""
+    """A function that checks a file by its user's stored permissions; a run gives no further ones."""
     own = os.environ.get("WINNOW_STORAGE")
     trust = Trust(how=how_to_allow(spec, settings, storage))
     return approving(trust, own=lambda key: (key, own) == ("storage", storage))
 
 
 def how_to_allow(spec: str | None, settings: Sequence[str], storage: str | None) -> str:
-    """Clause with the command that gives a run started by Prefect its permissions."""
+    """Clause on how to give permissions to a run that Prefect started, with the command."""
     if spec is None:
-        return "set WINNOW_STORAGE to it for the process that starts the runs"
+        return "set WINNOW_STORAGE to this database in the environment of the process that starts the runs"
     database = [] if storage is None or has_secret(storage) else [f"storage={storage}"]
     given = "".join(f" --set {shlex.quote(each)}" for each in [*settings, *database])
     command = f"winnow validate {shlex.quote(spec)}{given} --trust"
@@ -128,13 +126,13 @@ def how_to_allow(spec: str | None, settings: Sequence[str], storage: str | None)
 
 
 def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> ScheduledRunResult:
-    """Run a scheduled run to its end.
+    """Resume unfinished campaigns of the series, oldest first, then run the campaign of this run.
 
-    Unfinished campaigns of the series that no process holds are resumed first, oldest first; an error of one
-    of them is reported and does not stop this run.
+    Campaigns that another process runs are left alone. If a resumed campaign fails, the error is reported,
+    and this run continues.
 
     Raises:
-        SpecError: If the file has become invalid.
+        SpecError: If the file is invalid now.
         StorageError: If the database cannot be used.
     """
     with closing(open_database(run.storage)) as database:
@@ -152,7 +150,7 @@ def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> S
 def _run_own(
     database: Database, run: ScheduledRun, interrupts: Interrupts, say: Reporter
 ) -> ScheduledRunResult:
-    """Run the campaign of the run itself, new or resumed, unless another one replaces it."""
+    """Run the new or resumed campaign of this run, unless a later campaign of the series has begun."""
     series = _series(database, run)
     with launching() as launch:
         if run.name in {record.name for record in series}:
@@ -160,8 +158,8 @@ def _run_own(
         else:
             if (later := _begun_since(series, run.due)) is not None:
                 say(
-                    f"{run.name}: skipped: {later.name} was begun after this run was due, "
-                    "with the file as it was then"
+                    f"{run.name}: skipped: {later.name} began after this run was due, "
+                    "with the file's content at that time"
                 )
                 return "skipped"
             named = [*run.settings, f"name={run.name}", f"storage={run.storage}"]
@@ -188,16 +186,16 @@ def _series(database: Database, run: ScheduledRun) -> list[CampaignRecord]:
 
 
 def _begun_since(series: Sequence[CampaignRecord], due: dt.datetime | None) -> CampaignRecord | None:
-    """A campaign of the series that began after the scheduled time, which replaces a late run, or None."""
+    """The last campaign of a series that began at or after the scheduled time; None if there is none."""
     if due is None:
         return None
     return next((record for record in reversed(series) if record.created_at >= due), None)
 
 
 FOLDER_VARIABLE = "WINNOW_WORKING_FOLDER"
-"""Holds the folder that the paths of a flow run are relative to, if a worker starts it elsewhere."""
+"""Environment variable with the folder that the paths of a flow run are relative to."""
 
-# Prefect imports this module in a process of its own, where nothing of ours has run before.
+# Prefect imports this module in a new process, in which no code of Winnow has run before.
 close_imported()
 if FOLDER_VARIABLE in os.environ:
     os.chdir(os.environ[FOLDER_VARIABLE])
@@ -205,22 +203,22 @@ logging.getLogger(TALKER).setLevel(logging.CRITICAL)
 
 
 OF_NO_PREFECT = (signal.SIGHUP,)
-"""Signals that stop a flow run at once. Without SIGTERM: Prefect cancels runs by it, which is no crash."""
+"""Signals that stop a flow run at once; not SIGTERM, by which Prefect cancels runs."""
 
 
 class RunMessages:
-    """The messages of a flow run, one per line."""
+    """Collects the messages of a flow run, and logs them."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
 
     @property
     def message(self) -> str:
-        """All lines, for the final state of the run."""
+        """All messages, one per line, for the final state of the run."""
         return "\n".join(self._lines) or "nothing to do"
 
     def say(self, line: str) -> None:
-        """Write to Prefect's log, which workers show and the server keeps, or print if it is off."""
+        """Add a message, and write it to Prefect's log; print it if that log is off."""
         self._lines.append(line)
         logger = get_run_logger()
         if logger.isEnabledFor(logging.INFO):
@@ -230,8 +228,8 @@ class RunMessages:
 
 
 @contextmanager
-def told_where_log_is_off(spec: str) -> Generator[None, None, None]:
-    """Print the error that ends a run of a file if Prefect's log is off and would lose it."""
+def printing_errors(spec: str) -> Generator[None, None, None]:
+    """Print the error that ends a run of a file, if Prefect's log is off and would not show it."""
     try:
         yield
     except Exception as error:
@@ -254,22 +252,23 @@ def scheduled_campaign(
     campaign: str | None = None,
     trust: Sequence[str] = (),
 ) -> State[object]:
-    """Finish crashed campaigns of the series, then run a new campaign of it.
+    """Finish crashed campaigns of a series, then run a new campaign of it.
 
     Args:
-        spec: The campaign's YAML file, read again each time.
-        storage: URL of the results database without its password; None takes WINNOW_STORAGE, then the file's.
+        spec: Path of the campaign's YAML file, which is read again each time.
+        storage: URL of the results database without its password; None uses WINNOW_STORAGE, or else the
+            file's.
         settings: `key=value` settings that override the file's.
-        campaign: The new campaign's name; None names it after the file and the scheduled time.
-        trust: Ignored: older deployments contain permissions, and anyone with access to the server could add
-            them.
+        campaign: Name of the new campaign; None makes it from the series and the scheduled time.
+        trust: Ignored. Older deployments contain permissions here, but everybody with access to the server
+            could add some.
 
     Raises:
-        SpecError: If the file is invalid, or needs more than its user has allowed.
+        SpecError: If the file is invalid, or needs a permission that its user has not given.
         StorageError: If the database cannot be used.
     """
     messages, interrupts = RunMessages(), Interrupts()
-    with told_where_log_is_off(spec), interrupts.caught(OF_NO_PREFECT):
+    with printing_errors(spec), interrupts.caught(OF_NO_PREFECT):
         _tell_if_ignored(trust, messages)
         run = plan_scheduled_run(spec, settings, storage, this_run.scheduled_start_time, campaign)
         drop_overdue_runs(_introduce(f"run of {run.name}"))
@@ -287,16 +286,16 @@ def resume_all(
     settings: Sequence[str] = (),
     trust: Sequence[str] = (),
 ) -> State[object]:
-    """Resume every unfinished campaign that no process holds.
+    """Resume all unfinished campaigns that no process runs.
 
     Args:
-        storage: URL of the results database without its password; None takes WINNOW_STORAGE.
-        spec: A campaign's file that names the database; used if `storage` and WINNOW_STORAGE are not set.
+        storage: URL of the results database without its password; None uses WINNOW_STORAGE.
+        spec: Path of a campaign's file that names the database, or None.
         settings: `key=value` settings that override the file's.
         trust: Ignored, as in `scheduled_campaign`.
 
     Raises:
-        SpecError: If that file is invalid, or needs permissions that its user has not given.
+        SpecError: If the file is invalid, or needs a permission that its user has not given.
         StorageError: If the database cannot be used.
     """
     messages, interrupts = RunMessages(), Interrupts()
@@ -323,8 +322,8 @@ def resume_all(
 def _tell_if_ignored(trust: Sequence[str], messages: RunMessages) -> None:
     if trust:
         messages.say(
-            "the parameter 'trust' of this deployment is ignored: what a run may do is what its user has "
-            "allowed where it runs; schedule it again to be rid of this line"
+            "the parameter 'trust' of this deployment is ignored: a run has the permissions that its user "
+            "has given on its machine; to remove this message, schedule the campaign again"
         )
 
 

@@ -1,4 +1,4 @@
-"""A schedule's times, parsed from user input and refused in one sentence if invalid."""
+"""Parse and check the times of a schedule."""
 
 import asyncio
 import datetime as dt
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """A schedule as entered: a cron expression or an interval."""
+    """The times of a schedule as the user gave them: a cron expression or an interval."""
 
     cron: str | None
     interval: float | None
@@ -33,17 +33,17 @@ class When:
         return self.timezone or "UTC"
 
     def schedule(self) -> "CronSchedule | IntervalSchedule":
-        """The schedule as a Prefect object.
+        """Convert to a schedule of Prefect.
 
         Raises:
-            SpecError: If not exactly one of the two times is given, or Prefect cannot parse it.
+            SpecError: Unless exactly one of cron and interval is given and valid, and the time zone exists.
         """
         from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 
         if self.cron is None and self.interval is None:
-            raise SpecError('say when: give --cron EXPR, such as "0 2 * * *", or --interval SECONDS')
+            raise SpecError('no time is given: add --cron EXPR, such as "0 2 * * *", or --interval SECONDS')
         if self.cron is not None and self.interval is not None:
-            raise SpecError("--cron and --interval each say when; give one of them")
+            raise SpecError("--cron and --interval exclude each other; give one of them")
         self._require_zone()
         if self.interval is not None:
             if not 1 <= self.interval <= 10 * 365 * 86_400:
@@ -73,14 +73,14 @@ class When:
         kind = getattr(schedules, type(given).__name__)
         try:
             found = asyncio.run(kind(**given.model_dump()).get_dates(n=1, start=dt.datetime.now(dt.UTC)))
-        except ValueError:  # croniter's, once it has looked for decades
+        except ValueError:  # croniter raises it if no time is found within decades
             found = []
         if not found:
-            raise SpecError(f"--cron {self.cron!r} never comes; correct its day or month")
+            raise SpecError(f"--cron {self.cron!r} never fires; correct its day or month")
         return dt.datetime.fromtimestamp(found[0].timestamp(), ZoneInfo(self.zone))
 
     def early_firing(self) -> str | None:
-        """A sentence on the next clock change at which a user's server would fire too early, or None."""
+        """A warning about the next clock change at which Prefect's server fires too early, or None."""
         if self.cron is None:
             return None
         found = asyncio.run(early_firing(self.cron, self.zone, dt.datetime.now(dt.UTC)))
@@ -89,11 +89,11 @@ class When:
         asked, fires = found
         return (
             f"on {asked:%Y-%m-%d} clocks in {self.zone} skip {asked:%H:%M}, and this Prefect server fires at "
-            f"{fires:%H:%M}; choose a time of day that is never skipped to avoid that"
+            f"{fires:%H:%M}; to avoid that, choose a time of day that is never skipped"
         )
 
     def _require_zone(self) -> None:
-        # Prefect takes those that are listed; ZoneInfo reads others as well, such as posix/Europe/Berlin.
+        # Prefect accepts only listed zones; ZoneInfo also reads others, such as posix/Europe/Berlin.
         if self.zone not in available_timezones():
             raise SpecError(
                 f"--timezone {self.timezone!r} is not a time zone: give an IANA name, such as Europe/Berlin"

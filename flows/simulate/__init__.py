@@ -1,1 +1,1 @@
-"""Printed lines and pictures of simulations."""
+"""Output of `winnow simulate` and `winnow plan`: lines, files and pictures."""

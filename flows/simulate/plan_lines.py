@@ -1,4 +1,4 @@
-"""The expected size, price and time of a campaign, in lines of 80 columns."""
+"""Lines of 80 columns with the expected size, price and time of a campaign."""
 
 import textwrap
 from collections.abc import Sequence
@@ -14,26 +14,27 @@ from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 WIDTH = 80
 KEY_WIDTH = 15
 UNKNOWN_PRICE = (
-    "not known: add execution.prices for every model, or execution.price_per_hour and a rate for those that "
-    "run on your devices"
+    "unknown: add execution.prices for every model; for models on your devices, add execution.price_per_hour "
+    "and give --rate"
 )
-UNKNOWN_HOURS = "not known: no text of every model is stored; say how many requests a second with --rate"
+UNKNOWN_HOURS = "unknown: a model has no stored outputs; give the requests per second with --rate"
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """Lines on the expected costs of a run and the gaps that it can detect; each a label and a sentence."""
-    return _lines(f"{plan.name}: nothing was asked of any model; a run would take about this", _told(plan))
+    """Lines with the expected costs of a run, and the gaps that it can detect."""
+    title = f"{plan.name}: forecast of a run; no request was sent"
+    return _lines(title, _expected_lines(plan))
 
 
 def ceiling_lines(ceiling: Ceiling) -> list[str]:
-    """Lines on the maximum costs and on unknown ones; each a label and a sentence."""
-    title = f"{ceiling.name}: nothing was asked of any model; a run would take at most this"
-    return _lines(title, _told_at_most(ceiling))
+    """Lines with the maximum costs of a run, and the costs that are unknown."""
+    title = f"{ceiling.name}: upper bound for a run; no request was sent"
+    return _lines(title, _maximum_lines(ceiling))
 
 
-def _lines(title: str, told: Sequence[tuple[str, str]]) -> list[str]:
+def _lines(title: str, sentences: Sequence[tuple[str, str]]) -> list[str]:
     lines = [title]
-    for key, sentence in told:
+    for key, sentence in sentences:
         lines += textwrap.wrap(
             sentence,
             WIDTH,
@@ -45,7 +46,7 @@ def _lines(title: str, told: Sequence[tuple[str, str]]) -> list[str]:
     return lines
 
 
-def _told(plan: Plan) -> list[tuple[str, str]]:
+def _expected_lines(plan: Plan) -> list[tuple[str, str]]:
     held_out = (
         f"; {plan.held_out} more examples are held out for the winner and the runner-up"
         if plan.held_out
@@ -70,83 +71,83 @@ def _told(plan: Plan) -> list[tuple[str, str]]:
 
 def _gaps(plan: Plan) -> list[tuple[str, str]]:
     if plan.gap_of_grid is None:
-        where = "means of groups are compared" if plan.top_m == 1 else f"the {plan.top_m} best are looked for"
-        return [("gap", f"not worked out where {where}")]
+        what = "means of groups" if plan.top_m == 1 else f"the {plan.top_m} best candidates"
+        return [("gap", f"not computed for {what}")]
     return [("gap", _gap(plan, plan.gap_of_grid)), *_on_new(plan)]
 
 
-def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
+def _maximum_lines(ceiling: Ceiling) -> list[tuple[str, str]]:
     most = ceiling.most
     judging = (
-        f"{_about(most.judge_calls)} calls of models that judge or answer in a human's place, with "
+        f"{_about(most.judge_calls)} calls of models that judge or act as autoevaluator, with "
         f"{_about(most.judge_prompt_tokens)} tokens of prompts and {_about(most.judge_reply_tokens)} of "
         "replies, if every first reply can be read"
     )
     price = UNKNOWN_PRICE if most.price is None else f"{_money(most.price)}, {_currency(most)}"
     hours = UNKNOWN_HOURS
     if most.hours is not None:
-        hours = f"{_time(most)}, {_whence(ceiling)}: an estimate and no most, as is what is paid by the hour"
+        hours = f"{_time(most)}, {_whence(ceiling)}; hours and hourly prices are estimates, not maxima"
     return [
         ("size", ceiling.size),
         ("budget", f"at most {amount(ceiling.limit)} {ceiling.unit}"),
         *_pays(ceiling),
         (
             "requests",
-            f"{amount(round(most.requests))} texts of candidates; texts that the database already has are "
-            "not asked for again",
+            f"{amount(round(most.requests))} outputs of candidates; outputs that the database already has "
+            "are reused",
         ),
         (
             "tokens",
-            f"{_about(most.prompt_tokens)} of prompts and {_about(most.answer_tokens)} of answers, each as "
-            f"long as max_tokens lets it be, by the dearest candidates; {_rendered(ceiling)}",
+            f"{_about(most.prompt_tokens)} of prompts and {_about(most.answer_tokens)} of answers, all as "
+            f"long as max_tokens allows, by the most expensive candidates; {_rendered(ceiling)}",
         ),
         *([("judging", judging)] if most.judge_calls else []),
         *_canaries(ceiling),
         ("price", price),
         ("hours", hours),
-        ("unforeseen", f"{ceiling.unforeseen}; the run may end sooner than the budget does"),
+        ("unforeseen", f"{ceiling.unforeseen}; the run may end before the budget is spent"),
         *repeat_lines(ceiling.unsteady),
     ]
 
 
 def _pays(ceiling: Ceiling) -> list[tuple[str, str]]:
-    """The number of prompts needed to show that routing pays, with its assumptions."""
+    """Line on the number of prompts that are needed to show that routing pays, with its assumptions."""
     found = ceiling.exploring
     if found is None:
         return []
     needed = (
         f"more than {amount(MOST_PROMPTS)}" if found.prompts is None else f"about {amount(found.prompts)}"
     )
-    said = (
-        f"{needed} prompts show with explore: {found.explore:g} that routing scores more than the best "
-        f"single candidate, if it gains {found.gain:g} (assumed) and each candidate is best on as many "
-        "prompts"
+    sentence = (
+        f"{needed} prompts with explore: {found.explore:g} show that routing scores higher than the best "
+        f"single candidate, if routing gains {found.gain:g} (assumed) and each candidate is best on the same "
+        "number of prompts"
     )
     if found.prompts is None or found.prompts > ceiling.limit:
-        said += f"; the budget has {amount(ceiling.limit)}: the answer will probably not say whether it pays"
-    return [("pays", said)]
+        sentence += f"; the budget has {amount(ceiling.limit)}, so the answer will probably not show this"
+    return [("pays", sentence)]
 
 
 def _canaries(plan: Plan | Ceiling) -> list[tuple[str, str]]:
-    """Lines on the canary requests, which detect changes of served models."""
+    """Line on the canary prompts, which detect changes of served models."""
     if plan.canaries is None:
         return []
-    said = (
-        f"{plan.canaries}, when a run begins, and a second time where the database has not met the model; "
-        "each takes about 50 tokens, which limits of tokens and cost count and these numbers leave out"
+    sentence = (
+        f"{plan.canaries}, when a run begins, and a second time if the model is new to the database; each "
+        "takes about 50 tokens, which count towards limits of tokens and cost, but not in these numbers"
     )
-    return [("canaries", said)]
+    return [("canaries", sentence)]
 
 
 def _requests(plan: Plan) -> str:
     requests, comparisons = round(plan.expected.requests), round(plan.comparisons)
     of, what = "", ""
-    if requests != comparisons:  # of several texts for each example
+    if requests != comparisons:  # several outputs per example
         of, what = f" for {amount(comparisons)} comparisons", " comparisons"
     return (
         f"{amount(requests)} on average{of} ({_share_of_grid(plan)}), in nine of ten "
         f"runs {amount(plan.fewest)} to {amount(plan.most)}{what}, by {plan.selector} on "
-        f"{count_of(plan.runs, 'random order')}; texts that the database already has are not asked for again"
+        f"{count_of(plan.runs, 'random order')}; outputs that the database already has are reused"
     )
 
 
@@ -157,14 +158,14 @@ def _share_of_grid(plan: Plan) -> str:
 
 
 def _decided(plan: Plan) -> str:
-    whom, close = ("the right winner", "one within {} of it")
+    winner, close = ("the right winner", "one within {} of it")
     if plan.top_m > 1:
-        whom, close = (f"the right {plan.top_m} best", "others within {} of them")
-    right = f"{plan.right} of {plan.runs} runs named {whom}"
+        winner, close = (f"the right {plan.top_m} best", "others within {} of them")
+    right = f"{plan.right} of {plan.runs} runs named {winner}"
     if plan.epsilon:
         right += f", or {close.format(f'{plan.epsilon:g}')}"
     if plan.delta is None:
-        return f"{right}; without stopping.delta none says how sure it is"
+        return f"{right}; without stopping.delta, no error probability is controlled"
     return (
         f"{plan.decided} of {plan.runs} runs within the budget, at error probability {plan.delta:g}; {right}"
     )
@@ -174,8 +175,9 @@ def _tokens(plan: Plan) -> str:
     expected, dearest = plan.expected, plan.dearest
     return (
         f"{_about(expected.prompt_tokens)} of prompts and {_about(expected.answer_tokens)} of answers "
-        f"({_answers(plan)}); the whole budget at its dearest, with the longest answers, "
-        f"{_about(dearest.prompt_tokens)} and {_about(dearest.answer_tokens)}; {_rendered(plan)}"
+        f"({_answers(plan)}); at most, if the most expensive candidates spend the whole budget with the "
+        f"longest answers, {_about(dearest.prompt_tokens)} and {_about(dearest.answer_tokens)}; "
+        f"{_rendered(plan)}"
     )
 
 
@@ -183,7 +185,7 @@ def _rendered(plan: Plan | Ceiling) -> str:
     how = f"prompts of {count_of(plan.sampled_examples, 'example')} were rendered"
     if plan.guessed_tokens:
         models = list_of(plan.guessed_tokens)
-        how += f"; no tokenizer is available for {models}: 4 characters are taken for a token"
+        how += f"; no tokenizer is available for {models}, so 4 characters count as a token"
     return how
 
 
@@ -192,7 +194,7 @@ def _judging(plan: Plan) -> str:
     return (
         f"{_about(expected.judge_calls)} calls of models that judge, with "
         f"{_about(expected.judge_prompt_tokens)} tokens of prompts and {_about(expected.judge_reply_tokens)} "
-        f"of replies, if every first reply can be read; the whole budget at its dearest "
+        f"of replies, if every first reply can be read; at most "
         f"{_about(dearest.judge_calls)} calls, {_about(dearest.judge_prompt_tokens)} and "
         f"{_about(dearest.judge_reply_tokens)} tokens"
     )
@@ -200,23 +202,23 @@ def _judging(plan: Plan) -> str:
 
 def _answers(plan: Plan) -> str:
     if not plan.measured:
-        return "each as long as max_tokens lets it be"
+        return "all as long as max_tokens allows"
     texts = sum(rate.texts for rate in plan.measured.values())
-    return f"as long as {amount(texts)} stored texts of these models, or max_tokens where there are none"
+    return f"as long as {amount(texts)} stored outputs of these models; max_tokens for models without any"
 
 
 def _price(plan: Plan) -> str:
     if plan.expected.price is None:
         return UNKNOWN_PRICE
     dearest = plan.dearest.price
-    whole = "" if dearest is None else f", the whole budget at its dearest {_money(dearest)}"
+    whole = "" if dearest is None else f", at most {_money(dearest)} for the whole budget"
     return f"{_money(plan.expected.price)}{whole}, {_currency(plan.expected)}"
 
 
 def _currency(amounts: Amounts) -> str:
     if amounts.currency is None:
         return "in the currency of the file's prices"
-    listed = f"; list prices, where the file has none, of {source_of_prices()}"
+    listed = f"; where the file has no prices, list prices of {source_of_prices()}"
     return f"in {amounts.currency}{listed if amounts.currency == CURRENCY else ''}"
 
 
@@ -228,8 +230,8 @@ def _hours(plan: Plan) -> str:
 
 def _whence(plan: Plan | Ceiling) -> str:
     if plan.rate is not None:
-        return f"at {plan.rate:g} requests a second"
-    return "of engine time, as stored texts of these models took, loading not included"
+        return f"at {plan.rate:g} requests per second"
+    return "of engine time, measured on stored outputs of these models, without loading"
 
 
 def _time(amounts: Amounts) -> str:
@@ -237,7 +239,7 @@ def _time(amounts: Amounts) -> str:
 
 
 def _money(value: float) -> str:
-    """An amount, with three digits if small, otherwise to the hundredth."""
+    """A price as text: three significant digits below 1, else two decimals."""
     return f"{value:.3g}" if value < 1.0 else f"{value:,.2f}"
 
 
@@ -245,13 +247,13 @@ def _gap(plan: Plan, gap_of_grid: float) -> str:
     exact = f"{gap_of_grid:.4f} on these examples, if all comparisons are made and scores are 0 and 1"
     if plan.limit >= plan.grid:
         return exact
-    what = "decided, and rightly" if plan.delta is not None else "named rightly"
+    what = "decided correctly" if plan.delta is not None else "named correctly"
     if plan.gap is None:
-        within = "no gap is separated within the budget"
+        within = "no gap is detectable within the budget"
     else:
         within = f"about {plan.gap:.3f} within the budget"
     return (
-        f"{within} ({what}, in {POWER:.0%} of runs, with all others that far behind the best and failing as "
+        f"{within} ({what} in {POWER:.0%} of runs, if all others are that far behind the best and fail as "
         f"assumed); {exact}"
     )
 
@@ -262,5 +264,5 @@ def _on_new(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _about(value: float) -> str:
-    """A large number, to three digits."""
+    """A number as text, rounded to three significant digits."""
     return amount(float(f"{value:.3g}"))

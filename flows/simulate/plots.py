@@ -1,4 +1,4 @@
-"""Pictures of a simulation: metrics against budgets, shares of candidates by type, stopping times."""
+"""Draw a simulation's results: metrics against budgets, shares of candidates by type, stopping times."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
-"""The colours of Okabe and Ito, which all kinds of colour vision distinguish."""
+"""Colours of Okabe and Ito, which colour-blind readers can distinguish."""
 MARKERS = "osD^vPX*"
 
 
 def empty_figure(size: tuple[float, float]) -> "Figure":
-    """An empty picture of a width and height in inches, without a window or global state."""
+    """An empty figure of a width and height in inches, without a window or global state."""
     settle_libraries()
-    os.environ.setdefault("MPLCONFIGDIR", str(state_folder() / "matplotlib"))  # gets its list of fonts
+    os.environ.setdefault("MPLCONFIGDIR", str(state_folder() / "matplotlib"))  # for its cache of fonts
     from matplotlib.figure import Figure  # without pyplot
 
     return Figure(figsize=size, layout="constrained")
@@ -43,16 +43,16 @@ def save_plot(
     limits: tuple[float, float] | None,
     title: str,
 ) -> None:
-    """Write a PNG: averages over seeds as lines, with bands of one standard error on each side.
+    """Draw averages over seeds as lines, with bands of one standard error on each side, to a PNG.
 
     Args:
-        path: The file.
-        curves: One per selector.
-        places: Shape (T,), positions on the horizontal axis.
-        axis: Name of the horizontal axis.
-        metric: Name of the vertical axis.
-        limits: Lowest and highest possible value; None for limits from the values.
-        title: Above the picture.
+        path: Path of the PNG.
+        curves: One curve per selector.
+        places: Positions of the T budgets on the horizontal axis, shape (T,).
+        axis: Title of the horizontal axis.
+        metric: Title of the vertical axis.
+        limits: Lowest and highest possible value; None takes limits from the values.
+        title: Title above the picture.
     """
     figure = empty_figure((7.0, 4.5))
     axes = figure.add_subplot()
@@ -86,15 +86,15 @@ def save_picks(
     types: Sequence[str],
     candidates: Sequence[str],
 ) -> None:
-    """Write a PNG: a row of panels per selector, one per type of prompt, with a line per candidate.
+    """Draw shares of candidates to a PNG: a row per selector, a panel per type, a line per candidate.
 
     Args:
-        path: The file.
-        shares: For each selector, the share of each type's prompts that went to each candidate, part by part
-            of the stream, shape (W, G, K); NaN if no prompt of a type occurred.
-        until: Shape (W,), end of each part, in prompts.
-        types: G names.
-        candidates: K names.
+        path: Path of the PNG.
+        shares: Selector -> share of each type's prompts that were routed to each candidate, by part of the
+            stream, shape (W, G, K); NaN if no prompt of a type occurred.
+        until: End of each part, in prompts, shape (W,).
+        types: Names of the G types.
+        candidates: Names of the K candidates.
     """
     size = (PANEL_WIDTH * len(types) + 1.0, PANEL_HEIGHT * len(shares) + 0.3 * len(candidates) / 2 + 0.6)
     figure = empty_figure(size)
@@ -137,53 +137,56 @@ def _plain(text: str) -> str:
 
 
 LEVEL = 0.05
-"""Error probability of an error rate's confidence interval."""
+"""One minus the confidence of an error rate's interval."""
 BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-"""The box that separates a text from lines behind it."""
+"""White box behind a text, so that lines do not cross the text."""
 WIDTH, ROW, REST = 5.4, 0.62, 1.25
-"""In inches: width of the picture, height of a selector's row, height of the rest; readable on a phone."""
+"""Width of the picture, height of a selector's row and height of the rest, in inches; fits a phone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stops:
-    """The ends of the R runs of one selector."""
+    """How the R runs of one selector ended."""
 
     label: str
     places: FloatArray
-    """Shape (R,), position of the end of each run on the horizontal axis."""
+    """Position of each run's end on the horizontal axis, shape (R,)."""
     stopped: BoolArray
-    """Whether each run stopped with an answer, shape (R,); other runs reached the limit or had no answer."""
+    """Whether each run stopped by itself with an answer, shape (R,)."""
     wrong: int
     """Number of stopped runs with a wrong answer."""
 
     @property
     def mean(self) -> float:
-        """The mean of the positions, a lower bound if runs were cut off."""
+        """Mean of the positions; a lower bound if some runs did not stop by themselves."""
         return float(self.places.mean())
 
     @property
     def n_stopped(self) -> int:
-        """Number of runs that stopped."""
+        """Number of runs that stopped by themselves with an answer."""
         return int(self.stopped.sum())
 
 
 def save_stops(path: Path, found: Sequence[Stops], *, axis: str, delta: float | None, title: str) -> None:
-    """Write a PNG with a row per selector, earliest stop first.
-
-    There is at least one run of each selector. The requested error probability `delta` is drawn as a line,
-    unless it is None.
-    """
+    """Draw stopping times and error rates to a PNG; see `draw_stops`."""
     draw_stops(found, axis=axis, delta=delta, title=title).savefig(path, dpi=150)
 
 
 def draw_stops(found: Sequence[Stops], *, axis: str, delta: float | None, title: str) -> "Figure":
-    """The picture that `save_stops` writes."""
+    """Draw stopping times and error rates: a row per selector, earliest mean stop first.
+
+    Args:
+        found: One per selector, each with at least one run.
+        axis: Title of the axis of stopping times.
+        delta: Requested error probability, drawn as a line; None draws no line.
+        title: Title above the picture.
+    """
     rows = sorted(found, key=lambda each: (not each.stopped.all(), each.mean))
     figure = empty_figure((WIDTH, ROW * len(rows) + REST))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     if delta is not None:
         right.axvline(delta, color="#444444", linestyle="--", linewidth=1.0)
-        right.annotate(f"asked: {delta:g}", (delta, -0.68), (3, 0), textcoords="offset points", fontsize=8)
+        right.annotate(f"delta: {delta:g}", (delta, -0.68), (3, 0), textcoords="offset points", fontsize=8)
     for number, each in enumerate(rows):
         colour = COLOURS[number % len(COLOURS)]
         _draw_places(left, number, each, colour)

@@ -1,4 +1,4 @@
-"""The output files of `winnow simulate`: every run, a picture, and a summary."""
+"""Collect the runs of `winnow simulate`, and write its files and summary."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -31,66 +31,65 @@ if TYPE_CHECKING:
 
 RUNS, PICTURE = "runs.parquet", "curve.png"
 PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"
-"""Files with each candidate's share of each type of prompt, if types are known."""
+"""Files with each candidate's share of each type of prompt; written if types are known."""
 STOPS_PICTURE = "stops.png"
-"""The picture of stopping times and errors of selectors, if they may stop by themselves."""
+"""Picture of selectors' stopping times and errors; drawn if a selector may stop by itself."""
 
 BY_ITSELF = ("confident", "exhausted")
-"""Reasons for which a run ends before its budget."""
+"""Reasons for which a run ends by itself, before its budget is spent."""
 
-FILLING = "fill the table with: winnow run SPEC --exhaustive, which reuses every text there is"
+FILLING = "to fill the table, run winnow run SPEC --exhaustive, which reuses all stored outputs"
 
 A_TRACE = (
-    "a trace, not an estimate: the campaign stopped before it had asked for all scores, and which ones it "
-    "asked for depends on what it saw, so that this says nothing of how often a selector is wrong or what it "
-    "saves; "
+    "a trace, not an estimate: the campaign stopped before it scored all pairs, and chose the pairs by "
+    "earlier scores, so this shows neither how often a selector is wrong nor how much it saves; "
     f"{FILLING}"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Facts on the simulated table for the report."""
+    """Facts about the simulated table, for the report."""
 
     source: str
     candidates: tuple[str, ...]
     n_examples: int | None
     """Number of examples; None for a table of averages."""
     facts: Mapping[str, float]
-    """Additional facts on the table."""
+    """Further facts about the table: name -> number."""
     grid: int | None
-    """Number of comparisons in the whole table; None if repeated comparisons make it unlimited."""
+    """Number of comparisons in the whole table; None if comparisons can be repeated without limit."""
     unit: str
-    """The unit of comparisons, in the plural."""
+    """Word for comparisons, in the plural."""
     types: tuple[str, ...] = ()
-    """Types of examples, G of them; empty if unknown."""
+    """Names of the G types of examples; empty if types are unknown."""
     is_partial: bool = False
-    """Whether it lacks scores that its campaign never evaluated, so that runs are only traces."""
+    """Whether scores are missing that the table's campaign never evaluated, so that runs are only traces."""
 
     @property
     def size(self) -> str:
-        """The size of the table in words."""
+        """The size of the table as text."""
         candidates = f"{len(self.candidates)} candidates"
         return f"{candidates} x {self.n_examples} examples" if self.n_examples else candidates
 
     @property
     def axis(self) -> str:
-        """The name of the axis of budgets, which shows shares of all pairs or counts."""
+        """Title of the axis of budgets, which shows percentages of all pairs, or counts."""
         return "budget, % of all pairs" if self.unit == "pairs" else f"budget, {self.unit}"
 
     @property
     def axis_of_stops(self) -> str:
-        """The name of the axis of stopping times, in two lines that fit a phone."""
+        """Title of the axis of stopping times, in two lines that fit a phone."""
         return self.axis.replace("budget, ", "comparisons to a stop (bar: mean),\n")
 
     def places(self, budgets: Sequence[int]) -> FloatArray:
-        """The positions of budgets on the axis of budgets."""
+        """Positions of budgets on the axis."""
         counts = np.asarray(budgets, dtype=np.float64)
         return 100.0 * counts / self.grid if self.unit == "pairs" and self.grid else counts
 
 
 def score_subject(table: ScoreTable, groups: Groups | None = None) -> Subject:
-    """The subject for a table of scores; groups of examples give the value of each row."""
+    """The subject of a table of scores; if there are groups, candidates' values are computed from them."""
     facts = {"filled": table.filled}
     if not table.is_partial:
         facts = {"hardness": hardness(true_values(table.scores, groups))}
@@ -108,7 +107,7 @@ def score_subject(table: ScoreTable, groups: Groups | None = None) -> Subject:
 
 
 def preference_subject(table: PreferenceTable) -> Subject:
-    """The subject for a table of preferences."""
+    """The subject of a table of preferences."""
     worst = np.nanmin(np.where(np.eye(len(table.candidates), dtype=bool), np.nan, table.preferences), axis=1)
     return Subject(
         source=table.source,
@@ -121,7 +120,7 @@ def preference_subject(table: PreferenceTable) -> Subject:
 
 
 def route_subject(table: ScoreTable, environment: RouteEnvironment, types: "PromptTypes | None") -> Subject:
-    """The subject for a table of prompts: the best mean, and the mean of the best candidate per prompt."""
+    """The subject of a table of prompts; its facts are the best mean, and the mean of the best per prompt."""
     return Subject(
         source=table.source,
         candidates=table.candidates,
@@ -137,24 +136,24 @@ def route_subject(table: ScoreTable, environment: RouteEnvironment, types: "Prom
 
 
 class Stop(NamedTuple):
-    """The end of one run."""
+    """How one run ended."""
 
     spent: int
     has_stopped: bool
-    """Whether the run stopped by itself, or had nothing left to evaluate, with a known or proven answer."""
+    """Whether the run stopped by itself, or had no pairs left, with an exact or proven answer."""
     right: bool | None
-    """Whether its claim is true; None without a claim about the best."""
+    """Whether the run's claim is true; None without a claim about the best."""
 
 
 class SimulationReport:
-    """Collector of runs; output is ordered by the first occurrence of labels.
+    """Collects runs, and prints or writes them; selectors are in the order of their first run.
 
     Args:
-        subject: The table.
+        subject: Facts about the table.
         metric: The metric.
-        budgets: The budgets at which runs are evaluated.
-        delta: The requested error probability of all selectors; None without an error probability.
-        may_stop: Labels of selectors that may stop at delta.
+        budgets: Budgets at which runs are evaluated.
+        delta: Error probability requested of all selectors; None if none was requested.
+        may_stop: Labels of selectors that may stop at an error probability.
     """
 
     def __init__(
@@ -183,9 +182,9 @@ class SimulationReport:
 
         Args:
             run: A run of one of the selectors.
-            values: Shape (T,), its metric at every budget.
-            picks: Shape (W, G, K), as `picks_by` returns it; None without types.
-            right: Whether its final claim is true; None without a claim about the best.
+            values: The run's metric at every budget, shape (T,).
+            picks: Shares of candidates as `picks_by` returns them, shape (W, G, K); None without types.
+            right: Whether the run's final claim is true; None without a claim about the best.
         """
         self._values[run.label].append(values)
         if picks is not None and run.label != ORACLE:
@@ -213,7 +212,7 @@ class SimulationReport:
             )
 
     def write(self, folder: Path) -> None:
-        """Write the runs, one row per selector, seed and budget, and pictures into an existing folder.
+        """Write the runs, one row per selector, seed and budget, and the pictures to an existing folder.
 
         If matplotlib is not installed, no pictures are written, and `print` reports this.
 
@@ -224,14 +223,16 @@ class SimulationReport:
         title = f"{self._subject.source}: {self._subject.size}{trace}"
         try:
             for name in {RUNS, PICTURE, STOPS_PICTURE, PICKS, PICKS_PICTURE}.difference(self._files):
-                (folder / name).unlink(missing_ok=True)  # of an earlier simulation, which was another one
+                (folder / name).unlink(missing_ok=True)  # left by an earlier, different simulation
             print_rows(self._rows, "parquet", folder / RUNS)
             self._write_picks(folder)
             if self._undrawn is None:
                 self._draw(folder, title)
         except OSError as error:
             problem = error.strerror or error
-            raise WinnowError(f"{folder} cannot be written: {problem}; name another with --out") from error
+            raise WinnowError(
+                f"{folder} cannot be written: {problem}; name another folder by --out"
+            ) from error
 
     def _draw(self, folder: Path, title: str) -> None:
         save_plot(
@@ -266,9 +267,9 @@ class SimulationReport:
 
     @property
     def _has_stops(self) -> bool:
-        """Whether a selector can stop early, and the metric shows whether its stop was right."""
-        asked = [stops for label, stops in self._stops.items() if label in self._may_stop]
-        return self._metric in RIGHT_OR_WRONG and any(stops[0].right is not None for stops in asked)
+        """Whether a selector can stop by itself, and the metric shows whether its answer was right."""
+        stopping = [stops for label, stops in self._stops.items() if label in self._may_stop]
+        return self._metric in RIGHT_OR_WRONG and any(stops[0].right is not None for stops in stopping)
 
     @property
     def _files(self) -> list[str]:
@@ -277,7 +278,7 @@ class SimulationReport:
         return [RUNS, *([PICKS] if self._picks else []), *pictures]
 
     def _shares_by_part(self) -> tuple[dict[str, FloatArray], Sequence[int]]:
-        """By selector, each candidate's share of each type in each part, and the ends of the parts."""
+        """Selector -> average shares by part, type and candidate; and the ends of the parts, in prompts."""
         return {label: average_picks(found) for label, found in self._picks.items()}, parts(self._budgets[-1])
 
     def _write_picks(self, folder: Path) -> None:
@@ -300,14 +301,14 @@ class SimulationReport:
 
     @property
     def runs(self) -> "pd.DataFrame":
-        """A row for each selector, seed and budget."""
+        """A frame with a row for each selector, seed and budget."""
         import pandas as pd
 
         return pd.DataFrame(self._rows)
 
     @property
     def summary(self) -> dict[str, object]:
-        """The simulated table, and the averages of each selector."""
+        """Facts about the table, and averages of each selector, as JSON values."""
         return self._summary(None)
 
     def __repr__(self) -> str:
@@ -316,7 +317,7 @@ class SimulationReport:
         return shown.getvalue().rstrip()
 
     def print(self, folder: Path | None, *, json: bool) -> None:
-        """Print the averages over seeds, and the paths of written files."""
+        """Print averages over seeds, and the paths of the files in `folder` (None if none were written)."""
         if json:
             print_json(self._summary(folder))
             return
@@ -330,9 +331,9 @@ class SimulationReport:
 
     def _where_pictures_are(self, folder: Path) -> str:
         if self._undrawn is not None:
-            shares = f"; who was given which type in {folder / PICKS}" if self._picks else ""
+            shares = f"; candidates by type of prompt in {folder / PICKS}" if self._picks else ""
             return f"{shares}; {self._undrawn}"
-        shares = f"; who was given which type in {folder / PICKS_PICTURE}" if self._picks else ""
+        shares = f"; candidates by type of prompt in {folder / PICKS_PICTURE}" if self._picks else ""
         stops = f", of stops in {folder / STOPS_PICTURE}" if self._has_stops else ""
         return f", picture in {folder / PICTURE}{stops}{shares}"
 
@@ -351,7 +352,7 @@ class SimulationReport:
         return line | self._stopping(curve.label)
 
     def _most_picked(self, label: str) -> str:
-        """The candidate recommended most often at the end of runs, and the number of these runs."""
+        """The candidate that most runs named at their end, with the number of these runs."""
         picks = Counter(
             row["best"]
             for row in self._rows
@@ -368,15 +369,15 @@ class SimulationReport:
         return self._metric not in IN_SCORE_UNITS and not self._subject.is_partial
 
     def _stopping(self, label: str) -> dict[str, object]:
-        """The results of runs that stop by themselves; all None if no selector may stop."""
+        """Columns on the runs that stopped by themselves; all None if the selector may not stop."""
         if label not in self._may_stop:
             return {"stopped": None, "after": None, "wrong": None}
         stops = [stop for stop in self._stops[label] if stop.has_stopped]
-        says_who_is_best = bool(stops) and stops[0].right is not None
+        claims_best = bool(stops) and stops[0].right is not None
         return {
             "stopped": f"{len(stops)} of {len(self._stops[label])}",
             "after": round(sum(stop.spent for stop in stops) / len(stops)) if stops else None,
-            "wrong": sum(not stop.right for stop in stops) if says_who_is_best else None,
+            "wrong": sum(not stop.right for stop in stops) if claims_best else None,
         }
 
     def _summary(self, folder: Path | None) -> dict[str, object]:

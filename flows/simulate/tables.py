@@ -1,4 +1,4 @@
-"""Simulation environments, each built from a table, and properties of the table for reports."""
+"""Build simulation environments from tables, and the subjects of their reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from winnow.tasks.simulation.routes import RouteEnvironment
 from winnow.tasks.simulation.simulate import ComparedSelector
 
 MOST_MISSING = 0.5
-"""Share of unscored pairs beyond which selectors drop a candidate, by default."""
+"""Share of unscored examples above which selectors drop a candidate by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The user's choices for an environment; omitted choices are None."""
+    """The user's options for the environment; None for options that are not given."""
 
     table: str
     storage: str
@@ -34,14 +34,14 @@ class Given:
     history: str | None
     history_share: float | None
     seed: int
-    """The seed of the random part that becomes the history."""
+    """Seed for the random candidates that become the history."""
     contexts: str | None
     embed: str | None
     types: str | None
 
 
 class SimulatedTable(NamedTuple):
-    """The simulated environment, and the subject of its report."""
+    """A simulation environment, and the subject of its report."""
 
     environment: Environment
     subject: Subject
@@ -50,10 +50,15 @@ class SimulatedTable(NamedTuple):
 def make_environment(
     simulated: Simulated, compared: Sequence[ComparedSelector], given: Given
 ) -> SimulatedTable:
-    """The environment of the simulation.
+    """Build the environment of a simulation.
+
+    Args:
+        simulated: Kind of the table.
+        compared: The selectors.
+        given: The user's options.
 
     Raises:
-        WinnowError: If a file cannot be read or does not fit the simulated objective.
+        WinnowError: If a file cannot be read, or a table or option does not fit the kind or the selectors.
     """
     if simulated == "routes":
         return _routes(given)
@@ -74,7 +79,8 @@ def _scores(compared: Sequence[ComparedSelector], given: Given) -> SimulatedTabl
     if past is not None:
         if not any("history" in each.uses for each in compared):
             raise SpecError(
-                "no given selector learns from a history; remove the history, or add a selector such as pulse"
+                "none of the selectors learns from a history; remove the history, or add a selector such as "
+                "pulse"
             )
         _require_others(read, past)
     _require_scores(read)
@@ -96,14 +102,14 @@ def _routes(given: Given) -> SimulatedTable:
     _require_no_history("routes", given)
     if (given.contexts is None) == (given.embed is None):
         raise SpecError(
-            "to route needs the vectors of the examples: give one of --contexts FILE, --embed TEMPLATE, and "
-            "--contexts campaign:NAME of a campaign that routes"
+            "routing needs vectors of the examples: give one of --contexts FILE, --embed TEMPLATE, and "
+            "--contexts campaign:NAME with a route campaign"
         )
     read = load_score_table(given.table, given.storage)
     if read.is_partial:
         raise SpecError(
-            f"{read.source} has {read.filled:.0%} of its scores: it stopped before it had asked for all, and "
-            f"to route needs all of them; {FILLING}"
+            f"{read.source} has only {read.filled:.0%} of its scores, because it stopped before it scored "
+            f"all pairs, but routing needs all scores; {FILLING}"
         )
     _require_scores(read)
     types = None if given.types is None else read_types(given.types, read, given.storage)
@@ -119,11 +125,11 @@ def _routes(given: Given) -> SimulatedTable:
 
 def _require_no_history(kind: str, given: Given) -> None:
     if given.history is not None or given.history_share is not None:
-        raise SpecError(f"{kind} have no history; leave --history and --history-share out")
+        raise SpecError(f"{kind} have no history; remove --history and --history-share")
 
 
 def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTable | None]:
-    """The table to replay, and the history to learn from: another table or a part of this one."""
+    """The table to replay, and the history: another table, a part of this one, or None."""
     share = given.history_share
     if given.history is not None and share is not None:
         raise SpecError("--history and --history-share exclude each other; give one of them")
@@ -150,35 +156,35 @@ def _require_others(table: ScoreTable, past: ScoreTable) -> None:
     earlier = dict(zip(past.candidates, past.scores, strict=True))
     replayed = dict(zip(table.candidates, table.scores, strict=True))
     shared = [name for name in replayed if name in earlier]
-    known = [name for name in shared if _has_the_same(replayed[name], earlier[name])]
-    if known:
+    same = [name for name in shared if _has_the_same(replayed[name], earlier[name])]
+    if same:
         raise SpecError(
-            f"--history {past.source}: it has {len(known)} of the candidates that are replayed, such as "
-            f"{known[0]!r}, with the same scores, which selectors are to find out; remove them from one of "
-            "the tables, or give --history-share in its place"
+            f"--history {past.source}: it has {len(same)} of the replayed candidates, such as {same[0]!r}, "
+            "with the same scores, which selectors must not know; remove these candidates from one of the "
+            "tables, or give --history-share instead"
         )
     if shared:
         tell(
-            f"--history {past.source}: it has {len(shared)} of the candidates that are replayed, such as "
-            f"{shared[0]!r}, with other scores; selectors learn of the examples by them, and go by no name, "
-            "as in a campaign with this history"
+            f"--history {past.source}: it has {len(shared)} of the replayed candidates, such as "
+            f"{shared[0]!r}, with other scores; selectors learn about the examples from these scores and "
+            "ignore names, as in a campaign with this history"
         )
 
 
 def _has_the_same(scores: FloatArray, others: FloatArray) -> bool:
-    """Whether two rows agree wherever both have a score, with at least one such position."""
+    """Whether two rows have equal scores on all examples that both scored, at least one."""
     both = ~np.isnan(scores) & ~np.isnan(others)
     return bool(both.any()) and np.array_equal(scores[both], others[both])
 
 
 def _require_scores(table: ScoreTable) -> None:
     if len(table.candidates) < 2:
-        raise SpecError(f"{table.source} has one candidate; two are the fewest to compare")
+        raise SpecError(f"{table.source} has only one candidate; a comparison needs at least two")
     if table.is_partial:
         return
     worst = int(table.missing.argmax())
     if table.missing[worst] > MOST_MISSING:
         raise SpecError(
             f"{table.source}: candidate {table.candidates[worst]!r} lacks {table.missing[worst]:.0%} of its "
-            "scores, so that every selector would drop it; remove it or complete the table"
+            "scores, so every selector would drop it; remove the candidate, or complete the table"
         )

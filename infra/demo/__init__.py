@@ -1,1 +1,1 @@
-"""The demo: real checkpoints trained on the spot, their data, and a campaign over them."""
+"""The demo: small checkpoints that are trained when it runs, their data, and campaigns that use them."""

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and know the settings they were made with."""
+"""Write files and folders atomically, with a fingerprint of the settings they were made with."""
 
 import hashlib
 import json
@@ -11,12 +11,12 @@ FINGERPRINT = "fingerprint.txt"
 
 
 def fingerprint_of(settings: object) -> str:
-    """A short text that differs when `settings`, a JSON value, differ."""
+    """A short digest of `settings`, which is a JSON value."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def is_current(path: Path, fingerprint: str) -> bool:
-    """Whether `path` was made completely, with the settings of this fingerprint."""
+    """Whether `path` exists, is complete, and was made with the settings of this fingerprint."""
     try:
         return path.exists() and _fingerprint_file(path).read_text() == fingerprint
     except FileNotFoundError:
@@ -25,10 +25,10 @@ def is_current(path: Path, fingerprint: str) -> bool:
 
 @contextmanager
 def replacing(path: Path, fingerprint: str) -> Iterator[Path]:
-    """Give a temporary path beside `path` to write a file or fill a folder, then put that in its place.
+    """Yield a temporary path next to `path`, for a file or a folder, which then replaces `path`.
 
-    A process killed at any moment leaves `path` absent, or as it was, or complete; in the worst case it is
-    made once more. What an earlier, killed process left at the temporary path is thrown away.
+    If the process is killed, `path` is missing, unchanged or complete; at worst it is made again. Remains of
+    an earlier, killed process at the temporary path are deleted.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")

@@ -1,4 +1,4 @@
-"""Evaluation examples and the training texts, which never share an input."""
+"""Evaluation examples and training texts of the demo, which have no input in common."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ EXAMPLES_PER_TASK = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One evaluation example: a line of the data file."""
+    """An evaluation example: one line of the data file."""
 
     id: str
     task: str
@@ -24,34 +24,36 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class TrainingText:
-    """A text that a checkpoint reads (`prompt`), and the one that it learns to write (`answer`)."""
+    """A prompt, and the answer that a checkpoint learns to generate."""
 
     prompt: str
     answer: str
 
 
 def evaluation_examples() -> list[Example]:
-    """The same `EXAMPLES_PER_TASK` examples of every task on each call, all inputs of a task different."""
+    """`EXAMPLES_PER_TASK` examples of every task, with different inputs; the same in every call."""
     examples = []
     for task, draw in TASKS.items():
         rng = random.Random(f"{EVALUATION_SEED}/{task}")
-        drawn: dict[str, list[str]] = {}
-        while len(drawn) < EXAMPLES_PER_TASK:
+        targets: dict[str, list[str]] = {}
+        while len(targets) < EXAMPLES_PER_TASK:
             problem = draw(rng)
-            drawn.setdefault(problem.input, list(problem.target))
+            targets.setdefault(problem.input, list(problem.target))
         examples += [
             Example(id=f"{task}/{number}", task=task, input=text, target=target)
-            for number, (text, target) in enumerate(drawn.items(), start=1)
+            for number, (text, target) in enumerate(targets.items(), start=1)
         ]
     return examples
 
 
 def training_texts(seed: int, mix: Mapping[str, float]) -> Iterator[TrainingText]:
-    """Endless training texts: tasks in the proportions of `mix`, styles equally often, no evaluation input.
+    """Yield training texts without end; none has the input of an evaluation example.
+
+    Tasks are drawn in the proportions of `mix`, and styles equally often.
 
     Args:
-        seed: The same seed and mix give the same texts.
-        mix: Weight of each task by name, non-negative; need not add up to one.
+        seed: Seed; the same seed and mix give the same texts.
+        mix: Task -> its weight, at least 0; the sum of the weights is arbitrary.
     """
     rng = random.Random(seed)
     tasks, weights, styles = list(mix), list(mix.values()), list(TEMPLATES)
@@ -67,5 +69,5 @@ def training_texts(seed: int, mix: Mapping[str, float]) -> Iterator[TrainingText
 
 @cache
 def evaluation_inputs() -> Mapping[str, frozenset[str]]:
-    """The inputs of the evaluation examples, by task: no training text may have one of them."""
+    """Task -> inputs of its evaluation examples, which training texts must not have."""
     return {task: frozenset(e.input for e in evaluation_examples() if e.task == task) for task in TASKS}

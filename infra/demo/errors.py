@@ -1,4 +1,4 @@
-"""Errors that can occur while the demo is prepared.
+"""Errors in the preparation of the demo.
 
 * DemoError
   - TrainingFailed   a checkpoint's training process ended without a checkpoint   (read its output above)
@@ -16,7 +16,7 @@ class TrainingFailed(DemoError):
         killed = "; the machine may be short of memory" if exit_code < 0 else ""
         super().__init__(
             f"training of the demo checkpoint '{name}' ended with exit code {exit_code}{killed}; "
-            "run the demo again to train what is missing"
+            "run the demo again to train the missing checkpoints"
         )
         self.name = name
         self.exit_code = exit_code

@@ -1,8 +1,8 @@
-"""Pairs of answers with a verdict: what the demo's judge learns from and is examined on.
+"""Pairs of answers with a verdict, to train and test the demo's judge.
 
-Right answers are those of the problems, in any style; wrong ones are right ones with a slip such as the
-demo's models make: a digit or letter is another one, two letters have changed places, or the end is missing.
-The judge prefers the shorter answer and calls answers of one length a tie.
+Right answers are those of the problems, in any style. Wrong answers are right ones with a mistake that the
+demo's models make: a wrong digit or letter, two exchanged letters, or a missing end. The judge prefers the
+shorter answer; answers of equal length are a tie.
 """
 
 import random
@@ -15,15 +15,15 @@ from winnow.infra.demo.problems import TASKS
 from winnow.infra.demo.prompts import judge_prompt
 
 FIRST, SECOND, NEITHER = "A", "B", "C"
-"""Verdicts: the answer shown first is preferred, the one shown second, neither."""
+"""Verdicts: the answer shown first is preferred, the second one is, or neither."""
 
 WRONG_SHARE = 0.4
-"""The probability that an answer is given a slip."""
+"""Probability that an answer gets a mistake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two answers to one problem, as a judge is shown them."""
+    """Two answers to one problem, in the order in which the judge reads them."""
 
     task: str
     input: str
@@ -38,24 +38,24 @@ class Pair:
 
     @property
     def prompt(self) -> str:
-        """The judge's prompt."""
+        """The judge's prompt for this pair."""
         return judge_prompt(self.task, self.input, self.first, self.second)
 
     @property
     def swapped(self) -> "Pair":
-        """The same answers, shown the other way round."""
+        """The same pair with the answers in the other order."""
         return replace(self, first=self.second, second=self.first)
 
 
 def judged_texts(seed: int) -> Iterator[TrainingText]:
-    """Endless training texts of a judge, every pair in both orders."""
+    """Yield training texts for the judge without end, every pair in both orders."""
     for pair in judged_pairs(seed):
         for shown in (pair, pair.swapped):
             yield TrainingText(shown.prompt, shown.verdict)
 
 
 def judged_pairs(seed: int) -> Iterator[Pair]:
-    """Endless pairs of different answers, all tasks equally often; no evaluation input is among them."""
+    """Yield pairs of different answers without end, all tasks equally often, without evaluation inputs."""
     rng = random.Random(f"pairs/{seed}")
     tasks, held_out = list(TASKS), evaluation_inputs()
     while True:

@@ -1,4 +1,4 @@
-"""Makes everything the demo needs, or as much of it as is missing."""
+"""Make the files and checkpoints of the demo, as far as they are missing."""
 
 import json
 import time
@@ -24,23 +24,24 @@ Train = Callable[[Sequence[Job], Callable[[Job], None]], None]
 def prepare_demo(
     folder: Path, report: Report, recipes: Sequence[Recipe] = RECIPES, train: Train = train_in_processes
 ) -> Path:
-    """Make the checkpoints, `data/demo.jsonl` and `campaign.yaml` in `folder`, unless they are there.
+    """Make the checkpoints, `data/demo.jsonl` and `campaign.yaml` in `folder`, unless they exist.
 
-    What is there and was made with the same settings stays as it is, a campaign file that the user changed
-    included, so a second call returns at once and a call after a crash does only the rest. The campaign
-    refers to `folder` as it is given here, so a relative one holds only for the same working directory.
+    Files and checkpoints that were made with the same settings stay unchanged, also a campaign's file that
+    the user has edited. So a second call returns at once, and a call after a crash only does the rest. The
+    campaign's file contains `folder` as it is given here, so a relative path is valid only in the same
+    working folder.
 
     Args:
-        folder: Made if missing.
-        report: Gets one line of plain text per step.
-        recipes: The checkpoints to train.
-        train: Trains the missing ones; called only if there are any.
+        folder: Folder of the demo, created if missing.
+        report: Called with one line of plain text per step.
+        recipes: Recipes of the checkpoints.
+        train: Function that trains missing checkpoints; called only if some are missing.
 
     Returns:
-        The campaign file.
+        Path of the campaign's file.
 
     Raises:
-        TrainingFailed: If a checkpoint could not be trained; those that were finished stay.
+        TrainingFailed: If a checkpoint could not be trained; finished checkpoints are kept.
     """
     data = _data(folder)
     text = campaign_text(folder, data, recipes)
@@ -54,7 +55,7 @@ def prepare_duels(
     judge: Recipe = JUDGE,
     train: Train = train_in_processes,
 ) -> Path:
-    """Like `prepare_demo`, but with a checkpoint that judges and a campaign of duels, `duel.yaml`."""
+    """Prepare `duel.yaml`, a campaign of duels, and the checkpoint of its judge; see `prepare_demo`."""
     data = _data(folder)
     text = duel_text(folder, data, recipes, judge)
     files = {data: _example_lines()}
@@ -64,7 +65,7 @@ def prepare_duels(
 def prepare_certificate(
     folder: Path, report: Report, recipes: Sequence[Recipe] = CERTIFIED, train: Train = train_in_processes
 ) -> Path:
-    """Like `prepare_demo`, but for `certify.yaml`, whose examples have no targets, and labels for them."""
+    """Prepare `certify.yaml`, a certify campaign, its unlabelled examples and labels; see `prepare_demo`."""
     data, labels = folder / "data" / "unlabelled.jsonl", folder / "data" / "labels.jsonl"
     text = certificate_text(folder, data, labels, recipes)
     files = {data: unlabelled_lines(), labels: label_lines()}
@@ -74,7 +75,7 @@ def prepare_certificate(
 def prepare_routes(
     folder: Path, report: Report, recipes: Sequence[Recipe] = ROUTED, train: Train = train_in_processes
 ) -> Path:
-    """Like `prepare_demo`, but for `route.yaml`, whose examples come in a mixed order."""
+    """Prepare `route.yaml`, a route campaign, and its stream of prompts; see `prepare_demo`."""
     stream = folder / "data" / "stream.jsonl"
     text = route_text(folder, stream, recipes)
     return _prepare(folder, report, recipes, train, folder / "route.yaml", text, {stream: stream_lines()})
@@ -83,7 +84,7 @@ def prepare_routes(
 def prepare_quick(
     folder: Path, report: Report, recipes: Sequence[Recipe] = QUICK, train: Train = train_here
 ) -> Path:
-    """Like `prepare_demo`, but for `quick.yaml`, with two checkpoints that are trained in seconds."""
+    """Prepare `quick.yaml`, with two checkpoints that are trained in seconds; see `prepare_demo`."""
     letters = folder / "data" / "letters.jsonl"
     text = quick_text(folder, letters, recipes)
     return _prepare(
@@ -119,7 +120,7 @@ def _prepare(
     missing = [job for job in _jobs(folder, recipes) if not is_current(job.folder, job.fingerprint)]
     if missing:
         say(f"training {len(missing)} of {len(recipes)} checkpoints, {takes}")
-        train(missing, lambda job: say(f"trained {job.folder}: {_described(job.recipe)}"))
+        train(missing, lambda job: say(f"trained {job.folder}: {_size_words(job.recipe)}"))
     _write(campaign, text, say)
     say(f"the demo is ready in {folder}")
     return campaign
@@ -133,12 +134,12 @@ def _jobs(folder: Path, recipes: Sequence[Recipe]) -> list[Job]:
 
 
 def _recipe_fingerprint(recipe: Recipe) -> str:
-    """Covers the settings and, by a sample of the training texts, the code that makes them."""
+    """Fingerprint of a recipe's settings and of a sample of its training texts, which depend on the code."""
     sample = [(text.prompt, text.answer) for text in islice(recipe.texts(), 200)]
     return fingerprint_of([asdict(recipe), sample])
 
 
-def _described(recipe: Recipe) -> str:
+def _size_words(recipe: Recipe) -> str:
     return f"width {recipe.hidden_size}, {recipe.layers} layers, {recipe.steps} steps"
 
 

@@ -1,7 +1,7 @@
-"""The four tasks of the demo: what is asked, what is accepted, and how an answer may be worked out.
+"""The four tasks of the demo: questions, accepted answers, and full answers in several styles.
 
-Each `draw_…` function makes one problem from a random generator. The answers are worked out in three styles,
-named like the prompt templates in `infra.demo.prompts`; whatever follows the last `>` of an answer is final.
+Each function `draw_...` draws one problem with a random generator. Its answers have three styles, with the
+names of the prompt templates in `infra.demo.prompts`. The text after the last `>` is the final answer.
 """
 
 import random
@@ -41,22 +41,22 @@ window winter wizard blanket chicken compass curtain dolphin evening feather gir
 library lobster morning penguin picture raccoon teacher thunder village
 """
 NOUNS = tuple(_NOUNS.split())
-"""Common English nouns of three to seven letters, each once, ordered by length and then by alphabet."""
+"""Common English nouns of three to seven letters, without repetitions, by length and then alphabetically."""
 
 _COUNTED = "bag bed cap cat cup dog egg hat hen jar key map mug pan pen pig pot toy"
 COUNTED = tuple(_COUNTED.split())
-"""Nouns that are counted; each takes a plain "s" in the plural."""
+"""Nouns for counting; all form the plural by "s"."""
 
 _NUMERALS = """
 zero one two three four five six seven eight nine ten
 eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty
 """
 NUMERALS = tuple(_NUMERALS.split())
-"""English numerals; the position is the value."""
+"""English numerals; a numeral's value is its position."""
 
 
 ANSWER_MARK = ">"
-"""Stands between scratch work and the final answer."""
+"""Separates scratch work from the final answer."""
 
 SHORT_WORDS = tuple(word for word in NOUNS if len(word) <= 4)
 
@@ -67,13 +67,13 @@ class Problem:
 
     input: str
     target: tuple[str, ...]
-    """Every accepted final answer; never empty."""
+    """All accepted final answers, at least one."""
     answers: Mapping[str, str]
-    """The whole text a perfect model writes, by style of prompt."""
+    """Style of the prompt -> output of a perfect model."""
 
 
 def draw_sum(rng: random.Random) -> Problem:
-    """Two integers from 0 to 99 to add, written like `47+85`; one and two digits are equally likely."""
+    """Draw two integers from 0 to 99 to add, such as `47+85`; one and two digits are equally likely."""
     first, second = (rng.randrange(10 ** rng.randint(1, 2)) for _ in range(2))
     total = str(first + second)
     return Problem(
@@ -84,7 +84,7 @@ def draw_sum(rng: random.Random) -> Problem:
 
 
 def draw_letter(rng: random.Random) -> Problem:
-    """A noun whose second letter is wanted."""
+    """Draw a noun; the answer is its second letter."""
     word = rng.choice(NOUNS)
     return Problem(
         input=word,
@@ -94,7 +94,7 @@ def draw_letter(rng: random.Random) -> Problem:
 
 
 def draw_count(rng: random.Random) -> Problem:
-    """A list of two to four kinds of things, up to five of each, whose total is wanted."""
+    """Draw a list of two to four kinds of things, one to five of each; the answer is their total number."""
     amounts = [rng.randint(1, 5) for _ in range(rng.randint(2, 4))]
     things = rng.sample(COUNTED, len(amounts))
     running = [sum(amounts[: i + 1]) for i in range(len(amounts))]
@@ -107,7 +107,7 @@ def draw_count(rng: random.Random) -> Problem:
 
 
 def draw_scrambled_word(rng: random.Random) -> Problem:
-    """A noun of three or four letters in a wrong order; every noun made of these letters is accepted."""
+    """Draw a noun of three or four letters in a wrong order; any noun of these letters is accepted."""
     word = rng.choice(SHORT_WORDS)
     letters = sorted(word)
     accepted = (word, *(other for other in SHORT_WORDS if other != word and sorted(other) == letters))
@@ -127,7 +127,7 @@ TASKS: Mapping[str, Callable[[random.Random], Problem]] = {
     "count": draw_count,
     "unscramble": draw_scrambled_word,
 }
-"""Functions that draw a problem of each task, by the name that stands in the prompt."""
+"""Name of a task, as in prompts -> function that draws a problem."""
 
 
 def _answers(final: str, *, scratch: str, backwards: str) -> dict[str, str]:
@@ -139,7 +139,7 @@ def _answers(final: str, *, scratch: str, backwards: str) -> dict[str, str]:
 
 
 def _column_sums(first: int, second: int) -> str:
-    """The sums of units, tens, hundreds, each with the carry: `12 13 4` for 347 + 85."""
+    """Column sums with carries, from the units on: `12 13 4` for 347 + 85."""
     columns: list[int] = []
     while first or second or not columns:
         carry = columns[-1] // 10 if columns else 0

@@ -1,6 +1,6 @@
-"""Training of several checkpoints at once, one process of one thread each; or one by one in this process.
+"""Train several checkpoints in parallel, each in a process with one thread, or one by one in this process.
 
-Models this small keep one core busy but not two: side by side they finish in two thirds of the time.
+Such small models cannot use two cores, so parallel processes need only two thirds of the time.
 """
 
 import multiprocessing
@@ -20,7 +20,7 @@ from winnow.infra.demo.recipes import Recipe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A checkpoint to train, where it goes and the fingerprint it gets."""
+    """A checkpoint to train, with its folder and fingerprint."""
 
     recipe: Recipe
     folder: Path
@@ -28,12 +28,12 @@ class Job:
 
 
 def train_in_processes(jobs: Sequence[Job], finished: Callable[[Job], None]) -> None:
-    """Train all `jobs`, the longest first, as many at a time as there are cores.
+    """Train all checkpoints in parallel, one per core, those with the longest training first.
 
-    Each checkpoint is in its place when `finished` is called for it, and stays there if a later one fails.
+    `finished` is called after a checkpoint is in its folder. Finished checkpoints stay if a later one fails.
 
     Raises:
-        TrainingFailed: If a process ended without a checkpoint; the others are stopped.
+        TrainingFailed: If a process ended without a checkpoint; all other processes are stopped.
     """
     waiting = sorted(jobs, key=lambda job: job.recipe.cost)
     running: dict[int, tuple[SpawnProcess, Job]] = {}
@@ -47,7 +47,7 @@ def train_in_processes(jobs: Sequence[Job], finished: Callable[[Job], None]) -> 
                 process.start()
                 running[process.sentinel] = (process, job)
             for sentinel in wait(list(running)):
-                assert isinstance(sentinel, int), "one of those that were given"
+                assert isinstance(sentinel, int), "a key of `running`"
                 process, job = running.pop(sentinel)
                 process.join()
                 if process.exitcode:
@@ -60,7 +60,7 @@ def train_in_processes(jobs: Sequence[Job], finished: Callable[[Job], None]) -> 
 
 
 def train_here(jobs: Sequence[Job], finished: Callable[[Job], None]) -> None:
-    """Train checkpoints one by one in this process, which then has imported what the campaign needs."""
+    """Train checkpoints one by one in this process; the campaign then needs no further imports."""
     import torch
     from transformers.utils import logging
 
@@ -68,7 +68,7 @@ def train_here(jobs: Sequence[Job], finished: Callable[[Job], None]) -> None:
 
     logging.disable_progress_bar()
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # more would mostly wait for each other
+    torch.set_num_threads(1)  # more threads would mostly wait for each other
     try:
         for job in jobs:
             with replacing(job.folder, job.fingerprint) as partial:
@@ -79,7 +79,7 @@ def train_here(jobs: Sequence[Job], finished: Callable[[Job], None]) -> None:
 
 
 def _train(job: Job) -> None:
-    # The parent answers Ctrl-C by killing its children; one that is itself killed takes them along.
+    # On Ctrl-C, the parent kills its children; if the parent is killed, the thread ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch

@@ -1,4 +1,4 @@
-"""The recipe of each demo checkpoint: its size, how long it trains and what it mostly sees."""
+"""Recipes of the demo's checkpoints: size, length of training, and mix of training tasks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,35 +8,35 @@ from winnow.infra.demo.pairs import judged_texts
 from winnow.infra.demo.problems import TASKS
 
 CONTEXT = 128
-"""The most tokens that a checkpoint takes, prompt and answer together."""
+"""Context length of the checkpoints: maximum tokens of prompt and answer together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything that determines one checkpoint."""
+    """All settings that determine a checkpoint."""
 
     name: str
-    """Of the checkpoint's folder, and of the model in the campaign."""
+    """Name of the checkpoint's folder, and of the model in the campaign."""
     hidden_size: int
-    """Width of the model; the width of its feed-forward layers is twice that."""
+    """Width of the model; its feed-forward layers are twice as wide."""
     layers: int
     heads: int
-    """Attention heads, each of size 32 (the smallest that vLLM runs on a CPU); an even number."""
+    """Even number of attention heads, each of size 32, the smallest size that vLLM supports on a CPU."""
     steps: int
     mix: Mapping[str, float]
-    """Weight of each task in the training texts."""
+    """Task -> its weight in the training texts."""
     batch_size: int = 96
     learning_rate: float = 0.02
-    """The highest rate, for the weight matrices."""
+    """Maximum learning rate, for the weight matrices."""
     seed: int = 1
 
     @property
     def cost(self) -> int:
-        """Training time in arbitrary units, to start the longest first."""
+        """Estimated training time in arbitrary units."""
         return self.hidden_size * self.layers * self.steps * self.batch_size
 
     def texts(self) -> Iterator[TrainingText]:
-        """The texts that the checkpoint learns from, without end; the same on every call."""
+        """Yield the training texts without end; the same ones in every call."""
         return training_texts(self.seed, self.mix)
 
 
@@ -45,10 +45,10 @@ class JudgeRecipe(Recipe):
     """A checkpoint that learns to prefer one of two answers."""
 
     mix: Mapping[str, float] = field(default_factory=dict)
-    """Not used: pairs are of all tasks equally often."""
+    """Not used, because all tasks are equally frequent."""
 
     def texts(self) -> Iterator[TrainingText]:
-        """Prompts with two answers, and verdicts on them."""
+        """Yield prompts with two answers, and the verdicts, without end."""
         return judged_texts(self.seed)
 
 
@@ -70,19 +70,19 @@ RECIPES = (
     Recipe(name="medium", hidden_size=64, layers=2, heads=4, steps=700, mix=_EVENLY),
     Recipe(name="large", hidden_size=96, layers=2, heads=6, steps=800, learning_rate=0.012, mix=_EVENLY),
 )
-"""The five checkpoints of the demo, from hopeless to good; two of them know some tasks better than others."""
+"""The demo's five checkpoints, from very poor to good; "numbers" and "letters" are trained for some tasks."""
 
 DUELLISTS = tuple(recipe for recipe in RECIPES if recipe.name in ("medium", "large"))
-"""The checkpoints that meet in the demo's duels."""
+"""Candidates of the demo's duels."""
 
 CERTIFIED = tuple(recipe for recipe in reversed(RECIPES) if recipe.name != "numbers")
-"""The checkpoints that the demo certifies, from the dearest on; the first is its autoevaluator too."""
+"""Candidates of the demo's certify campaign, largest first; the first is also the autoevaluator."""
 
 ROUTED = tuple(recipe for recipe in RECIPES if recipe.name in ("sprout", "numbers", "letters"))
-"""The checkpoints that the demo routes prompts to: none of them is good at every task."""
+"""Candidates of the demo's route campaign; none of them is good at every task."""
 
 JUDGE = JudgeRecipe(name="judge", hidden_size=64, layers=2, heads=4, steps=500, batch_size=64)
-"""The checkpoint that judges them."""
+"""The judge of the demo's duels."""
 
 QUICK_TASK = "letter"
 QUICK = (
@@ -91,4 +91,4 @@ QUICK = (
         name="skilled", hidden_size=64, layers=2, heads=4, steps=100, batch_size=64, mix={QUICK_TASK: 1.0}
     ),
 )
-"""The checkpoints of the quick demo: both learn one task in seconds, and the second is larger."""
+"""Candidates of the quick demo; both learn one task in seconds, and the second is larger."""

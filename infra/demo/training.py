@@ -1,4 +1,4 @@
-"""Training of one small Llama on the texts of its recipe."""
+"""Train a small Llama model on the texts of its recipe."""
 
 import string
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 PAD, EOS, UNKNOWN = "<pad>", "<eos>", "<unk>"
 CHARACTERS = string.printable[:95] + "\n"
-"""Digits, letters, punctuation, space and line feed; any other character becomes `UNKNOWN`."""
+"""Characters of the vocabulary: digits, letters, punctuation, space and line feed; others are `UNKNOWN`."""
 VOCABULARY = {token: number for number, token in enumerate([PAD, EOS, UNKNOWN, *CHARACTERS])}
 
 
 def build_tokenizer() -> "PreTrainedTokenizerFast":
-    """The tokenizer saved with every demo checkpoint; it adds no token of its own to a text."""
+    """Build the character tokenizer that is saved with every checkpoint; it adds no special tokens."""
     from tokenizers import Regex, Tokenizer
     from tokenizers.decoders import Fuse
     from tokenizers.models import WordLevel
@@ -46,16 +46,16 @@ def build_tokenizer() -> "PreTrainedTokenizerFast":
 
 
 HEAD_SIZE = 32
-EMBEDDING_RATE = 0.2  # the share of the learning rate that suits AdamW on embeddings and norms
+EMBEDDING_RATE = 0.2  # factor on the learning rate for AdamW, which trains embeddings and norms
 PARTS = 3
-IGNORED = -100  # what `cross_entropy` leaves out
+IGNORED = -100  # label that `cross_entropy` ignores
 
 
 def train_checkpoint(recipe: Recipe, folder: Path) -> list[float]:
     """Train one checkpoint and save it, with its tokenizer, in `folder`.
 
     Returns:
-        The mean loss of every step, in nats per written character, length `recipe.steps`.
+        Mean loss of every step, in nats per character of the answers; length `recipe.steps`.
     """
     model = _new_model(recipe)
     optimizers = _optimizers(model, recipe.learning_rate)
@@ -105,7 +105,7 @@ def _new_model(recipe: Recipe) -> LlamaForCausalLM:
 
 
 def _optimizers(model: LlamaForCausalLM, learning_rate: float) -> list[Optimizer]:
-    """Muon for the matrices inside the layers, which halves the steps needed; AdamW for all other weights."""
+    """Muon for matrices inside layers, which halves the number of steps, and AdamW for all other weights."""
     inner: list[torch.nn.Parameter] = []
     outer: list[torch.nn.Parameter] = []
     for name, weight in model.named_parameters():
@@ -117,10 +117,9 @@ def _optimizers(model: LlamaForCausalLM, learning_rate: float) -> list[Optimizer
 
 
 def _accumulate_gradients(model: LlamaForCausalLM, texts: Sequence[TrainingText]) -> float:
-    """Add the gradient of the mean loss per written character, and return that loss.
+    """Add the gradient of the mean loss per character of the answers, and return that loss.
 
-    The texts go through the model sorted by length and in `PARTS` parts, so that short ones are not padded to
-    the longest of all.
+    Texts are sorted by length and processed in `PARTS` parts, so that short texts need little padding.
     """
     by_length = sorted(texts, key=lambda text: len(text.prompt) + len(text.answer))
     written = sum(len(text.answer) + 1 for text in texts)
@@ -138,9 +137,9 @@ def _accumulate_gradients(model: LlamaForCausalLM, texts: Sequence[TrainingText]
 
 
 def encode(texts: Sequence[TrainingText]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token numbers and labels, both of shape (texts, longest text + 1).
+    """Token ids and labels, both of shape (number of texts, longest text + 1).
 
-    Labels are set only where the model writes: on the answer and the end mark after it.
+    Only the tokens of the answer and the end token have labels; others have `IGNORED`.
     """
     longest = max(len(text.prompt) + len(text.answer) for text in texts) + 1
     tokens = torch.full((len(texts), longest), VOCABULARY[PAD])
@@ -153,7 +152,7 @@ def encode(texts: Sequence[TrainingText]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _save(model: LlamaForCausalLM, folder: Path) -> None:
-    # An engine reads from here where to stop.
+    # Engines read the end token from this configuration.
     model.generation_config = GenerationConfig(
         pad_token_id=VOCABULARY[PAD], eos_token_id=VOCABULARY[EOS], bos_token_id=None
     )

@@ -80,7 +80,7 @@ def test_a_task_scored_by_its_own_function_is_killed_and_resumed(tmp_path, write
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     found = decisions_with_kills(whole, scored(whole), [])
     said = winnow(whole, "validate", "campaign.yaml").stdout
-    assert "metrics left out: all (aggregation: bleu); task.metric names the one that decides\n" in said
+    assert "metrics left out: all (aggregation: bleu); task.metric sets the metric that decides\n" in said
     assert decisions_with_kills(killed, scored(killed), [Kill(commit=6, after=False)]) == found
     rows = found[0]["comparisons"]
     assert len(rows) == 24
@@ -91,7 +91,7 @@ def test_validate_shows_what_a_task_became(tmp_path, write):
     write(tmp_path / "work")
     said = winnow(tmp_path / "work", "validate", "campaign.yaml")
     assert said.returncode == 0, said.stderr
-    shown = yaml.safe_load(said.stdout.split("its task became:")[1].partition("\nnew examples:")[0])
+    shown = yaml.safe_load(said.stdout.split("keys set by the task:")[1].partition("\nnew examples:")[0])
     assert shown["prompts"] == [{"name": "letters", "template": "{{ context }}"}]
     assert shown["judge"] == {"type": "exact_match", "filters": [{"function": "remove_whitespace"}]}
     assert shown["dataset"]["sample"] == {"n": 12, "seed": 0}

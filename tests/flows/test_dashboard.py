@@ -130,7 +130,7 @@ def test_the_list_reads_a_campaign_again_only_where_something_has_changed(tmp_pa
 
     def look(known):
         read.clear()
-        with db.asking() as session:
+        with db.read_session() as session:
             return campaigns_page.campaign_rows(session, known)
 
     monkeypatch.setattr(campaigns_page, "campaign_status", counted)
@@ -200,7 +200,7 @@ def test_a_campaign_that_is_asked_for_and_not_there_is_said_to_be_missing(tmp_pa
     store_campaign(campaign.database, "later")
     app = AppTest.from_string(script("campaign_page"), default_timeout=PATIENCE_S)
     app.query_params["campaign"] = "deleted"
-    said = "'deleted' is not a campaign of this page; 'later' is shown instead."
+    said = "This page cannot show 'deleted'; 'later' is shown instead."
     assert said in texts(app.run())
     assert said in texts(app.run())  # until another one is chosen
     assert said not in texts(app.selectbox[0].select("letters").run())
@@ -267,7 +267,7 @@ def test_without_a_judge_the_page_of_judges_says_what_would_have_one(tmp_path):
     page = shown("judges_page")
     assert any("winnow rescore" in each for each in texts(page))
     page.main.selectbox[0].select("letters").run()
-    assert any("choose a fork of this campaign" in each for each in texts(page))
+    assert any("Choose a fork of this campaign" in each for each in texts(page))
 
 
 LONG = [
@@ -603,7 +603,7 @@ def test_two_candidates_of_the_matrix_are_compared_on_the_examples_of_both(tmp_p
         " mean difference -0.250."
     ]
     page.main.multiselect[0].set_value(["a", "c"]).run()
-    assert "No example has a score of both." in texts(page)
+    assert "No example has scores of both candidates." in texts(page)
 
 
 def test_an_address_that_names_an_example_and_a_candidate_opens_their_texts(tmp_path):
@@ -626,7 +626,7 @@ def test_certified_and_routed_candidates_have_a_matrix_too(stored, tmp_path):
 
 def test_duels_have_no_matrix(tmp_path):
     duelled_campaign(tmp_path)
-    assert texts(shown("matrix_page"))[-1].startswith("Duels give single candidates no scores")
+    assert texts(shown("matrix_page"))[-1].startswith("Duels do not score single candidates")
 
 
 def test_what_was_said_for_a_metric_is_shown_under_its_name():

@@ -233,7 +233,7 @@ def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page
     page.reload()
     page.get_by_label("Saved queries").select_option(ATTACK)
     expect(page.get_by_label("Statement")).to_have_value("SELECT 1 AS kept")
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Run").click()
     expect(page.get_by_test_id("stDataFrame").first.locator("td").filter(has_text="1")).to_have_count(1)
     with page.expect_download() as file:
         page.get_by_role("button", name="Download the answer").click()
@@ -247,10 +247,10 @@ def test_statements_are_answered_and_those_that_write_are_refused(folder, page):
     page.goto("/sql")
     statement = page.get_by_label("Statement")
     statement.fill("SELECT count(*) AS found, min(name) AS name FROM candidates")
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Run").click()
     cells = page.get_by_test_id("stDataFrame").first.locator("td")
     expect(cells.filter(has_text="one/plain/greedy")).to_have_count(1)
     statement.fill("DELETE FROM judgments")
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Run").click()
     expect(said(page, "the statement was refused")).to_be_visible()
     assert processes.rows(folder[0], "SELECT count(*) FROM judgments") != [(0,)]

@@ -139,7 +139,7 @@ def test_in_duels_a_difference_is_how_much_more_often_one_is_preferred(tmp_path)
     # a won the first as the first, the second as the second; the third is a tie, the fourth has no outcome.
     assert [(each.key, each.difference) for each in found] == [("e0", 1.0), ("e1", 1.0), ("e2", 0.0)]
     page = shown("compare_page", first="a", second="c")
-    assert texts(page)[-1] == "These two have no duel with an outcome: choose two that did."
+    assert texts(page)[-1] == "These candidates have no duel with an outcome. Choose two others."
 
 
 def test_the_best_two_are_compared_first_and_an_address_names_others(at_night):
@@ -180,7 +180,7 @@ def test_a_row_of_duels_shows_one_comparison_with_both_outputs(tmp_path):
 def test_two_campaigns_stand_beside_each_other_with_what_drifted(at_night):
     page = shown("compare_page", **{"campaign": "nightly-2", "with": "nightly-1", "first": A, "second": A})
     assert [each.value for each in page.header][:2] == ["Campaigns", "Difference"]
-    assert list(page.dataframe[0].value["stands"]) == ["winner, proven"] * 2
+    assert list(page.dataframe[0].value["state"]) == ["winner, proven"] * 2
     drift = page.dataframe[1].value.set_index("candidate")["drift"]
     assert drift[A] == pytest.approx(0.74 - 0.8)
     assert [each for each in texts(page) if f"{A} of nightly-2 minus {A} of nightly-1" in each]
@@ -199,10 +199,10 @@ def test_scores_that_are_not_read_are_told(nights, monkeypatch):
 def test_the_same_twice_and_a_campaign_of_one_candidate_say_what_to_choose(tmp_path):
     campaign = scored_campaign(tmp_path)
     page = shown("compare_page", first="a", second="a")
-    assert texts(page)[-1].startswith("These two are the same: choose another")
-    assert "No example has a score of both" in texts(shown("compare_page", first="a", second="c"))[-1]
+    assert texts(page)[-1].startswith("Both candidates are the same. Choose another")
+    assert "No example has scores of both" in texts(shown("compare_page", first="a", second="c"))[-1]
     store_campaign(campaign.database, "alone", names="a")
-    assert texts(shown("compare_page"))[-1].startswith("This campaign has one candidate: choose another")
+    assert texts(shown("compare_page"))[-1].startswith("This campaign has only one candidate. Choose another")
 
 
 def test_factors_are_the_choices_that_candidates_differ_in(nights):
@@ -250,8 +250,8 @@ def test_effects_that_nobody_can_tell_apart_are_left_open_and_few_examples_give_
         found = factor_tables(Look(session, campaign.record))
     assert all(each.estimate is None for each in found.effects)
     page = shown("factors_page")
-    assert "The scores cannot separate the effects of these from other choices: a, b, c." in texts(page)
-    assert any("From 20 examples on" in each.value for each in page.caption)
+    assert "The scores cannot separate the effects of these from other factors: a, b, c." in texts(page)
+    assert any("has 20 or more examples" in each.value for each in page.caption)
     assert "Too few of these combinations were scored to estimate interactions." in texts(page)
 
 
@@ -290,13 +290,13 @@ def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_ni
     assert list(page.dataframe[1].value["model"]) == ["large", "small"]
     monkeypatch.setattr(factors, "MOST_SCORES", 50)
     cut = shown("factors_page", campaign="nightly-0")
-    assert any("those of the first" in each for each in texts(cut))
+    assert any("the first ones" in each for each in texts(cut))
 
 
 def test_duels_have_no_factors_no_matrix_and_nothing_over_time(tmp_path):
     duelled_campaign(tmp_path)
-    assert texts(shown("factors_page"))[-1].startswith("Duels give single candidates no scores")
-    assert "Duels give single candidates no scores: see" in " ".join(texts(shown("matrix_page")))
+    assert texts(shown("factors_page"))[-1].startswith("Duels do not score single candidates")
+    assert "Duels do not score single candidates. To read" in " ".join(texts(shown("matrix_page")))
     assert shown("compare_page").main.selectbox[0].label == "First candidate"
     assert any("No campaign was repeated yet" in each for each in texts(shown("over_time_page")))
 
@@ -307,7 +307,7 @@ def test_without_factors_the_page_says_what_would_help(tmp_path):
     with scored.database.reading() as session:
         record = campaign_records.get_campaign(session, "letters")
         tables = factor_tables(Look(session, record))
-    assert factors_page.why_nothing(record, None).startswith("There are more than 60 models")
+    assert factors_page.why_nothing(record, None).startswith("This campaign has more than 60 models")
     assert tables.effects == []
 
 
@@ -316,7 +316,7 @@ def test_routed_campaigns_have_differences_and_factors_too(tmp_path):
     shown("factors_page")
     assert (
         texts(shown("compare_page"))[-1]
-        == "No prompt has a score of both: each prompt is routed to one candidate."
+        == "No prompt has scores of both candidates, because each prompt is routed to one candidate."
     )
 
 

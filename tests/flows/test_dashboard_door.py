@@ -15,7 +15,7 @@ from stored_campaigns import new_database
 from waiting import PATIENCE_S, until
 
 from winnow.flows.cli.results.dashboards import _wait_until_up
-from winnow.flows.reports.dashboard.server import Door
+from winnow.flows.reports.dashboard.server import AccessMiddleware
 from winnow.flows.reports.http_access import (
     TOKEN_VARIABLE,
     Gate,
@@ -315,6 +315,6 @@ def test_whatever_is_sent_is_answered_or_passed_on_only_with_the_token(seed):
         sent.append(message)
 
     gate = Gate.at("127.0.0.1", allowed=[], token="t" * 20)
-    asyncio.run(Door(app, gate=gate, port=1)(scope, None, send))
+    asyncio.run(AccessMiddleware(app, gate=gate, port=1)(scope, None, send))
     assert not passed
     assert sent[0].get("status", 403) == 403

@@ -224,7 +224,7 @@ def test_a_note_is_not_stored_once_nobody_may_write(decided, monkeypatch):
     page = opened(at="1.2")
     monkeypatch.delenv(ALLOW_LABELS_VARIABLE)
     press(page, "☆ Star")
-    assert [each for each in page.text if "this page only reads" in each.value]
+    assert [each for each in page.text if "this page is read-only" in each.value]
     assert not opened(show="starred").dataframe
 
 

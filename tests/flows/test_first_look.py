@@ -90,7 +90,7 @@ def test_the_question_fits_a_terminal_and_shows_no_control_character():
         "The first outputs of 12 candidates look as if the judge, the prompt or a setting were wrong:"
     )
     assert "and 4 more" in said
-    assert said.endswith("Winnow goes on by itself in 60 s.")
+    assert said.endswith("Without an answer, it goes on in 60 s.")
 
 
 def test_who_approved_the_outputs_is_not_asked_again():

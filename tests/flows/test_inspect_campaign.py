@@ -109,7 +109,7 @@ def test_nothing_of_a_task_runs_before_somebody_allows_it(tmp_path, monkeypatch,
     said = winnow(folder, "validate", "campaign.yaml", "--trust")
     assert said.returncode == 0, said.stderr
     assert (folder / "ran").exists()
-    shown = yaml.safe_load(said.stdout.split("its task became:")[1].partition("allowed: it would")[0])
+    shown = yaml.safe_load(said.stdout.split("keys set by the task:")[1].partition("allowed: it would")[0])
     assert shown["prompts"] == [{"name": "letters", "template": "{{ context }}"}]
     assert (shown["judge"]["type"], shown["judge"]["partial_credit"]) == ("inspect-graded", True)
     assert shown["generate_config"] == {"max_tokens": 3}

@@ -67,7 +67,7 @@ def test_a_person_judges_goes_back_skips_and_comes_to_the_end(folder):
     for _ in range(len(wanted) - 1):
         (example,) = [each for each in said(page) if each.startswith("example ")]
         page = press(page, by_example[example.removeprefix("example ")] if of_pairs else "right")
-    assert any(each.startswith("Nothing is left for you") for each in said(page))
+    assert any(each.startswith("No tasks are left for you") for each in said(page))
     assert "winnow resume survivor" in page.code[0].value
     assert any(each.startswith("Ann said: ") for each in said(press(page, "Back")))
     assert len(rows(folder, ANNOTATIONS)) == len(wanted)
@@ -101,10 +101,11 @@ def test_nothing_is_written_where_nobody_allowed_it(folder, monkeypatch):
     before = sha256((folder / "winnow.db").read_bytes()).hexdigest()
     page = press(page, "Unclear")
     assert any(
-        "this page only reads; start it with winnow view --allow-labels" in each for each in said(page)
+        "this page is read-only; to write, start it with winnow view --allow-labels" in each
+        for each in said(page)
     )
     fresh = opened()
-    assert any("this page only reads" in each for each in said(fresh))
+    assert any("this page is read-only" in each for each in said(fresh))
     assert not fresh.button
     assert sha256((folder / "winnow.db").read_bytes()).hexdigest() == before
     assert "Label" not in navigation()
@@ -129,7 +130,7 @@ def navigation():
 def test_a_name_is_asked_for_first(folder):
     page = opened("")
     assert not page.button
-    assert any(each.startswith("Write your name") for each in said(page))
+    assert any(each.startswith("Enter your name") for each in said(page))
 
 
 @pytest.mark.parametrize(

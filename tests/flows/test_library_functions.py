@@ -103,7 +103,7 @@ def test_a_simulation_has_its_runs_and_reads_as_the_command_prints_it(tmp_path):
     )
     assert {**as_json, "files": []} == found.summary
     assert not (tmp_path / "curve.png").exists()
-    with pytest.raises(SpecError, match=r"--budgets: 2.0 is 160 pairs, the table has 1 to 80"):
+    with pytest.raises(SpecError, match=r"--budgets: 2.0 is 160 pairs; give 1 to 80"):
         winnow.simulate("scores.csv", "champion", budgets=[2.0])
 
 

@@ -78,7 +78,7 @@ def test_what_was_asked_before_the_flow_began_is_in_rate_and_seconds(monkeypatch
     seen.head_start = SimpleNamespace(began=960.0)
     progress = PlainProgress(SimpleNamespace(asked=False))
     progress.begin(seen)
-    clock.now, progress.told = 1_010.0, 100
+    clock.now, progress.comparisons = 1_010.0, 100
     assert (progress.elapsed, progress.pace) == (50.0, "2/s")
     seen.head_start = None
     progress.begin(seen)
@@ -119,8 +119,8 @@ def test_with_an_epsilon_the_first_so_far_is_not_called_the_best(epsilon, word):
     ("status", "said"),
     [
         (("unfit", "infeasible", "unfit"), "no candidate meets the constraints"),
-        (("unfit", "active", "unfit"), "nothing known yet"),
-        (("unfit", "dropped", "unfit"), "nothing known yet"),
+        (("unfit", "active", "unfit"), "no best candidate yet"),
+        (("unfit", "dropped", "unfit"), "no best candidate yet"),
     ],
 )
 def test_where_all_miss_the_constraints_a_round_says_so(status, said):
@@ -209,7 +209,7 @@ def test_no_time_is_left_once_the_question_is_settled():
         (
             (0.25, np.nan, 0.9),
             1,
-            "2 of 3 candidates in question; any is ahead by at most 0.250, settled at 0.01 or sooner",
+            "2 of 3 candidates in question; each is ahead by at most 0.250, decided at 0.01 or earlier",
         ),
         ((0.0, np.nan, 0.9), 1, "2 of 3 candidates in question"),  # nothing is left of the gap
         ((0.25, np.nan, 0.9), 0, "2 of 3 candidates in question"),  # held against who leads no longer
@@ -225,7 +225,7 @@ def test_texts_are_counted_before_their_round_is_finished():
     running = campaign()
     progress = progress_of(running)
     running.texts_in_use = {4: {1: "x", 2: "y"}, 5: {3: "z"}}
-    assert "3 texts of what is under way" in [line.rstrip() for line in shown(progress)]
+    assert "3 outputs of the rounds in flight" in [line.rstrip() for line in shown(progress)]
 
 
 def test_the_rate_leaves_out_the_time_in_which_models_were_loaded(monkeypatch):

@@ -15,7 +15,7 @@ from winnow.flows.reports.export.model_card import model_card
 from winnow.flows.reports.export.trackers import campaign_run
 from winnow.flows.reports.html import bundle
 from winnow.flows.reports.summary import summary_lines
-from winnow.flows.run.artifacts import ending, standing
+from winnow.flows.run.artifacts import ending, status_line
 from winnow.flows.run.logging_callback import log_answer
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
@@ -53,7 +53,7 @@ def said_by(folder, epsilon):
             "terminal": "\n".join(summary_lines(status, storage)),
             "JSON of a notification": as_body(message, "json"),
             "text of a notification": as_body(message, "slack"),
-            "Prefect's progress": standing(look),
+            "Prefect's progress": status_line(look),
             "Prefect's artifact at the end": ending(look, storage),
             "dashboard": str(campaigns_page._row(record, status)["state"]),
             "index of pages": bundle._row(record, status, "x.html").outcome,

@@ -65,7 +65,7 @@ def test_a_campaign_whose_engine_is_not_installed_is_not_begun(tmp_path, provide
     assert sound.returncode == 0
     (check,) = [line for line in sound.stdout.splitlines() if line.startswith("check: ")]
     assert f"run: pip install '{named}'" in check
-    assert check.endswith("; winnow run refuses the campaign on this machine until then")
+    assert check.endswith("; until then, winnow run refuses the campaign on this machine")
 
 
 def test_an_embedder_that_is_not_installed_is_a_line_of_the_spec(tmp_path):

@@ -323,7 +323,7 @@ def test_no_list_gives_a_candidate_the_held_out_mean_of_another(kinds, shown):
     told = status("winner", best="a")
     told = replace(told, answer=replace(told.answer, candidates=known, held_out=held_out))
     assert told.answer.listed_held_out == shown
-    assert ("(held out 0.980)" in artifacts._said(told)) == (shown is not None)
+    assert ("(held out 0.980)" in artifacts._status_line(told)) == (shown is not None)
 
 
 def test_another_winner_is_told_of_and_one_that_ties_is_none():

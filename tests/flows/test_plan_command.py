@@ -57,9 +57,9 @@ def test_it_says_what_a_campaign_takes_in_80_columns_and_writes_nothing(folder):
         "budget at most 90 comparisons",
         "scores of 0 and 1, the best mean 0.9, the others 0.1, failing independently",
         "2 of 2 runs within the budget, at error probability 0.1; 2 of 2 runs named the right winner",
-        "prompts of 40 examples were rendered; no tokenizer is available for one, two: 4 characters are",
-        "price not known: add execution.prices for every model",
-        "at 5 requests a second",
+        "prompts of 40 examples were rendered; no tokenizer is available for one, two, so 4 characters",
+        "price unknown: add execution.prices for every model",
+        "at 5 requests per second",
         "0.0250 on these examples, if all comparisons are made",
         "new examples with 40 examples and 4 candidates, a difference below ",
         " will probably not be shown on new examples; 2 points would need about ",
@@ -134,10 +134,10 @@ def test_of_a_gate_it_says_the_most_that_it_takes_and_what_it_cannot_foresee(fol
     assert max(map(len, ran.stdout.splitlines())) <= 80
     said = " ".join(ran.stdout.split())
     for part in (
-        "letters: nothing was asked of any model; a run would take at most this",
+        "letters: upper bound for a run; no request was sent",
         "budget at most 90 comparisons",
-        "requests 90 texts of candidates",
-        "hours 0.005, at 5 requests a second",
+        "requests 90 outputs of candidates",
+        "hours 0.005, at 5 requests per second",
         "unforeseen how many comparisons it takes until the candidates are told from the baseline",
     ):
         assert part in said
@@ -155,8 +155,8 @@ def test_a_stored_campaign_says_how_candidates_score_and_how_long_answers_are(tm
     assert ran.returncode == 0, ran.stderr
     said = " ".join(ran.stdout.split())
     assert "campaign:survivor, 6 candidates x 24 examples, of these candidates; 22% of its scores are" in said
-    assert "and 32 of answers (as long as 32 stored texts of these models" in said
-    assert "hours 0, the whole budget 0, of engine time, as stored texts of these models took" in said
+    assert "and 32 of answers (as long as 32 stored outputs of these models" in said
+    assert "hours 0, the whole budget 0, of engine time, measured on stored outputs of these models" in said
 
 
 @pytest.mark.parametrize(("dtype", "is_told"), [("bfloat16", True), ("float32", False)])

@@ -60,7 +60,7 @@ def test_a_lost_server_is_named_with_the_remedy(monkeypatch, tmp_path, error):
         raise error
 
     monkeypatch.setattr(campaign, "run_campaign", run_campaign)
-    with pytest.raises(WinnowError, match=r"Prefect's server does not answer.* stored results are safe"):
+    with pytest.raises(WinnowError, match=r"Prefect's server does not answer.*stored results are safe"):
         run_flow(campaign_at_hand, Interrupts())
 
 

@@ -79,7 +79,7 @@ def test_a_file_is_compared_on_a_server(folder, capsys):
 
 def test_a_typed_campaign_is_forecast_run_drawn_resumed_and_read(folder, capsys):
     said, _ = ran(folder, "typed_campaign", capsys)
-    assert said.startswith("sums: nothing was asked of any model; a run would take about this")
+    assert said.startswith("sums: forecast of a run; no request was sent")
     assert all((folder / name).stat().st_size > 1000 for name in ("lead.html", "curve.html"))
     said, _ = ran(folder, "stored_campaign", capsys)
     assert "\nmy-model/Add proven\n" in said

@@ -76,8 +76,8 @@ def test_a_file_that_lowers_the_budget_is_taken_and_that_is_said(finished):
     assert "budget" not in raised.stderr
     lowered = winnow(finished, "run", "campaign.yaml")
     assert lowered.stderr == (
-        "campaign 'survivor' has a lower budget from now on, as its definition says: comparisons 32 (before: "
-        "40); raise stopping.budget there if it is an older one\n"
+        "the definition lowers the budget of campaign 'survivor' from now on: comparisons 32 (before: "
+        "40); if the definition is outdated, raise its stopping.budget\n"
     )
     assert winnow(finished, "run", "campaign.yaml").stderr == ""
     more = winnow(finished, "run", "campaign.yaml", "--set", "stopping.budget={comparisons: 40, tokens: 9}")

@@ -157,7 +157,7 @@ def test_a_scheduled_run_that_was_due_before_the_last_campaign_began_is_skipped(
     fired(folder)
     how, lines = fired(folder, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
     assert how == "skipped"
-    assert "survivor-21261121T120000Z was begun after this run was due" in lines[0]
+    assert "survivor-21261121T120000Z began after this run was due" in lines[0]
     assert len(series(folder)) == 1
 
 
@@ -286,10 +286,10 @@ def test_an_unknown_series_is_refused_with_those_there_are(folder):
 
 
 REFUSED = {
-    "no time": ([], "say when: give --cron EXPR"),
-    "two times": (["--cron", "0 2 * * *", "--interval", "60"], "each say when; give one of them"),
+    "no time": ([], "no time is given: add --cron EXPR"),
+    "two times": (["--cron", "0 2 * * *", "--interval", "60"], "exclude each other; give one of them"),
     "bad cron": (["--cron", "at noon"], "'at noon' is not a cron expression"),
-    "no such day": (["--cron", "0 2 30 2 *"], "'0 2 30 2 *' never comes; correct its day or month"),
+    "no such day": (["--cron", "0 2 30 2 *"], "'0 2 30 2 *' never fires; correct its day or month"),
     "bad zone": (["--cron", "0 2 * * *", "--timezone", "Mars/Olympus"], "'Mars/Olympus' is not a time zone"),
     "unlisted zone": (["--cron", "0 2 * * *", "--timezone", "posix/UTC"], "'posix/UTC' is not a time zone"),
     "bad interval": (["--interval", "0"], "--interval 0 is not a number of seconds"),
@@ -349,8 +349,8 @@ def test_a_served_schedule_and_one_of_a_work_pool_do_not_take_each_other_s_place
     refused = winnow(folder, *often)
     assert refused.returncode == 2
     assert one_message(refused) == (
-        f"'{name}' is the schedule of work pool '{pool}', whose place this one would take; give --name "
-        f"another one, or end that schedule: {delete}"
+        f"'{name}' is the schedule of work pool '{pool}', which this one would replace; give another --name, "
+        f"or end that schedule: {delete}"
     )
     assert "serving" not in refused.stdout
 

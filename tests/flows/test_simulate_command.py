@@ -107,12 +107,12 @@ REFUSED = {
     "bad delta of one": (["--selector", "champion:delta=0.9"], "--selector champion:delta=0.9: delta is the"),
     "bad value": (["--selector", "ucb-e:a=x"], "a must be a number, got 'x'"),
     "budget of text": (["--budgets", "0.1,half"], "--budgets: 'half' is not a number"),
-    "budget too large": (["--budgets", "31"], "--budgets: 31 is 31 pairs, the table has 1 to 30"),
+    "budget too large": (["--budgets", "31"], "--budgets: 31 is 31 pairs; give 1 to 30"),
     "budget too small": (["--budgets", "0.001"], "--budgets: 0.001 is 0 pairs"),
-    "one beside shares": (["--budgets", "0.5, 1"], "1 means a single one of 30 pairs, among shares"),
+    "one beside shares": (["--budgets", "0.5, 1"], "1 is one of 30 pairs, but the others are shares"),
     "negative gap": (["--metric", "top1-eps", "--gap", "-1"], "--gap: gap must be non-negative"),
     "impossible level": (["--metric", "top1-mcnemar", "--level", "1"], "--level: level must be in (0, 1)"),
-    "unused history": (["--history", "steps.npz"], "no given selector learns from a history"),
+    "unused history": (["--history", "steps.npz"], "none of the selectors learns from a history"),
     "other examples": (["--history", "short.npz"], "short.npz has 1 examples, steps.npz has 10"),
     "the same as history": (
         ["--selector", "pulse", "--history", "same.csv"],
@@ -154,8 +154,9 @@ def test_a_history_goes_by_examples_and_not_by_names_and_says_whom_it_knows(tmp_
     others = simulate("steps.npz", *options, "--history", "else.csv", "--out", "else")
     assert (mine.returncode, others.returncode, others.stderr) == (0, 0, "")
     assert mine.stderr == (
-        "--history mine.csv: it has 1 of the candidates that are replayed, such as 'mid', with other scores; "
-        "selectors learn of the examples by them, and go by no name, as in a campaign with this history\n"
+        "--history mine.csv: it has 1 of the replayed candidates, such as 'mid', with other scores; "
+        "selectors learn about the examples from these scores and ignore names, as in a campaign with this "
+        "history\n"
     )
     runs = [pd.read_parquet(f"{folder}/runs.parquet") for folder in ("mine", "else")]
     pd.testing.assert_frame_equal(*runs)
@@ -311,7 +312,7 @@ def test_routes_are_simulated_beside_the_one_arm_oracle():
     assert title == "scores.csv: 3 candidates x 40 examples, best_mean 0.75, best_for_each 1"
     assert "reaches" not in header
     assert oracle.split() == ["oracle", "2", "0.000", "±0.000", "0.000", "±0.000"]
-    assert files.endswith("who was given which type in results/picks.png")
+    assert files.endswith("candidates by type of prompt in results/picks.png")
     runs = pd.read_parquet("results/runs.parquet")
     assert set(runs.metric) == {"outscore-the-best"}
     assert set(runs[runs.selector == "oracle"].best) == {"both"}
@@ -343,7 +344,7 @@ BAD_ROUTES = {
     "embedded file": (["--contexts"], ["--embed", "x"], "scores.csv has only scores and no texts"),
     "history": ([], ["--history-share", "0.5"], "routes have no history"),
     "metric": ([], ["--metric", "ndcg"], "--metric ndcg is for tables of scores; routes have outscore-the-b"),
-    "budget": ([], ["--budgets", "41"], "--budgets: 41 is 41 prompts, the table has 1 to 40"),
+    "budget": ([], ["--budgets", "41"], "--budgets: 41 is 41 prompts; give 1 to 40"),
     "types": ([], ["--types", "vectors.npy"], "needs shape (40,), a row for each example"),
     "mixed": (
         [],

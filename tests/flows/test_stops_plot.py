@@ -41,7 +41,7 @@ def test_rows_are_in_the_order_of_their_means_and_those_cut_off_come_last():
         "cut  above 35 (1 of 2 stopped)",
         "never  above 60 (0 of 1 stopped)",
     ]
-    assert texts(right) == ["asked: 0.05", "1 of 3 wrong", "0 of 2 wrong", "0 of 1 wrong", "none stopped"]
+    assert texts(right) == ["delta: 0.05", "1 of 3 wrong", "0 of 2 wrong", "0 of 1 wrong", "none stopped"]
     assert left.get_xlabel() == "comparisons"
     assert left.get_figure().get_suptitle() == r"a \$ table"
 

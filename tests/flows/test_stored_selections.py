@@ -198,7 +198,7 @@ def test_only_the_program_goes_on_with_it(storage, tmp_path):
     assert refused.stderr.count("\n") == 1
     assert "winnow resume" not in refused.stderr
     every = winnow(tmp_path, "resume", "--all", "--storage", storage)
-    skipped = "its scores come from a function of a program, which continues with it when it is run again"
+    skipped = "its scores come from a function of a program; run that program again to continue"
     assert (every.returncode, every.stdout) == (0, f"chosen: skipped: {skipped}\n")
     assert "winnow resume" not in every.stderr
     assert rows(tmp_path, "SELECT count(*) FROM comparisons") == before

@@ -109,7 +109,7 @@ def test_where_the_database_is_gone_nobody_claims_to_know_whether_the_campaign_h
     with pytest.raises(StorageUnavailable):
         run(campaign, monkeypatch, flow)
     said = capsys.readouterr().err
-    assert "broken off; see where it stands, and continue with: winnow resume" in said
+    assert "interrupted; check its status, and continue with: winnow resume" in said
     assert "early" not in said
 
 

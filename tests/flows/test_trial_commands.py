@@ -376,5 +376,5 @@ def test_what_a_killed_trial_left_is_cleared_by_the_next(folder, server):
 def test_judges_that_score_no_single_output_are_refused(folder, server, keys):
     write(folder, server, **keys)
     ran = winnow(folder, "try", "campaign.yaml")
-    assert "does not score single outputs by itself, so nothing can be tried" in one_message(ran)
+    assert "does not score single outputs by itself, so winnow try cannot" in one_message(ran)
     assert server.calls == []

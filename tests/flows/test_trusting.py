@@ -9,7 +9,13 @@ from campaigns import one_message, winnow
 from test_command_line import edit
 
 from winnow.flows.run import trust_prompt
-from winnow.flows.run.trust_prompt import Remembered, Trust, approving, require_stored_trust, trust_file
+from winnow.flows.run.trust_prompt import (
+    StoredPermissions,
+    Trust,
+    approving,
+    require_stored_trust,
+    trust_file,
+)
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.tasks.campaign.campaign import opened_campaign
@@ -179,10 +185,10 @@ def test_a_stored_campaign_needs_the_same_whoever_stored_it(folder, plain_runs):
 def test_code_that_is_gone_is_not_what_was_allowed():
     """What then runs is read from elsewhere, such as from a link to the standard input."""
     with_code, without = (Permission(text="run it", keys=("k",), digests=each) for each in ({"a": "1"}, None))
-    known = Remembered().with_these([with_code])
+    known = StoredPermissions().with_these([with_code])
     assert known.allows(with_code)
     assert not known.allows(without)
-    assert known.asked(without) == "run it (k; changed since it was allowed: 'a')"
+    assert known.describe(without) == "run it (k; changed since it was allowed: 'a')"
     assert known.with_these([without]).allows(without)
     assert not known.with_these([without]).allows(with_code)
 
@@ -205,6 +211,6 @@ def test_a_broken_one_allows_nothing(folder, content):
 def test_where_it_cannot_be_written_the_run_goes_on_and_says_so(folder, tmp_path, capsys):
     (tmp_path / "configuration").write_text("a file where a folder should be")
     check(Trust(everything=True))
-    assert "cannot be remembered and will be asked for again" in capsys.readouterr().err
+    assert "cannot be stored, so you will be asked again" in capsys.readouterr().err
     with pytest.raises(SpecError, match="is not permitted"):
         check()

@@ -32,7 +32,7 @@ def test_the_task_becomes_what_the_page_prints(tmp_path, monkeypatch):
     (tmp_path / "campaign.yaml").write_text(campaign)
     said = CliRunner().invoke(app, ["validate", "campaign.yaml"])
     assert said.exit_code == 0, said.output
-    shown = said.output.split("its task became:")[1].partition("\nnew examples:")[0]
+    shown = said.output.split("keys set by the task:")[1].partition("\nnew examples:")[0]
     assert yaml.safe_load(shown) == yaml.safe_load(became)
     checked = check_campaign_file("campaign.yaml")
     first = checked.dataset.examples[0]

@@ -39,5 +39,5 @@ def test_the_task_becomes_what_the_page_prints(tmp_path, monkeypatch):
     (tmp_path / "capitals.yaml").write_text(campaign)
     said = CliRunner().invoke(app, ["validate", "capitals.yaml", "--trust"])
     assert said.exit_code == 0, said.output
-    became = said.output.split("its task became:")[1].partition("allowed: it would")[0]
+    became = said.output.split("keys set by the task:")[1].partition("allowed: it would")[0]
     assert yaml.safe_load(became) == yaml.safe_load(blocks("text")[0])

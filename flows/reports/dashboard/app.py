@@ -1,4 +1,4 @@
-"""The page of `winnow view`: streamlit runs this file again for every reader and click."""
+"""The script of `winnow view`'s pages; streamlit runs it for every reader and again after every click."""
 
 import os
 from collections.abc import Mapping
@@ -33,12 +33,12 @@ comparisons = st.Page(comparisons_page.show, title="Comparisons", url_path="comp
 
 
 def link(page: StreamlitPage, label: str, parameters: Mapping[str, str]) -> None:
-    """Draw a link to a page."""
+    """Draw a link to a page with these address parameters."""
     st.page_link(page, label=label, query_params=parameters)
 
 
 def show_campaign() -> None:
-    """The page of a campaign, with its links to other pages."""
+    """Show the page of a campaign, with links to other pages."""
     campaign_page.show(partial(link, comparisons), partial(link, compare))
 
 

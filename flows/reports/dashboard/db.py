@@ -1,4 +1,4 @@
-"""Database access of the page: each look has its own session, and errors become sentences on the page."""
+"""Database access of the dashboard; errors are shown as sentences on the page."""
 
 import os
 from collections.abc import Callable, Generator, Sequence
@@ -19,34 +19,34 @@ from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.errors import WinnowError
 
 PATIENCE = 10.0
-"""Seconds until a query is aborted."""
+"""Default number of seconds after which a query is aborted."""
 
 
 @contextmanager
-def asking(patience: float | None = None) -> Generator[Session, None, None]:
-    """Open a read-only session on the page's database; leave it before drawing.
+def read_session(patience: float | None = None) -> Generator[Session, None, None]:
+    """Open a read-only session on the page's database; close it before drawing.
 
     Args:
-        patience: Seconds until a query is aborted; None is `PATIENCE`.
+        patience: Seconds after which a query is aborted; None is `PATIENCE`.
 
     Raises:
         StorageError: If the database is missing or was written by another release.
     """
     seconds = PATIENCE if patience is None else patience
-    database = _opened(os.environ[STORAGE_VARIABLE])
+    database = _database_at(os.environ[STORAGE_VARIABLE])
     require_schema(database)
     with damage_named(database), database.reading() as session, give_up_after(session, seconds):
         yield session
 
 
 @cache
-def _opened(url: str) -> Database:
-    """The database with one connection per session; compiled statements are cached."""
+def _database_at(url: str) -> Database:
+    """Open a database for reading; the result is cached, and with it compiled statements."""
     return open_database(url, read_only=True)
 
 
 @contextmanager
-def labelling() -> Generator[Database, None, None]:
+def writable_database() -> Generator[Database, None, None]:
     """Open the page's database to store judgments.
 
     Raises:
@@ -54,28 +54,29 @@ def labelling() -> Generator[Database, None, None]:
         StorageError: If the database is missing or was written by another release.
     """
     if not os.environ.get(ALLOW_LABELS_VARIABLE):
-        raise WinnowError("this page only reads; start it with winnow view --allow-labels")
+        raise WinnowError("this page is read-only; to write, start it with winnow view --allow-labels")
     with existing(os.environ[STORAGE_VARIABLE]) as database:
         yield database
 
 
 def on_campaign(title: str, show: Callable[[CampaignRecord, Sequence[CampaignRecord]], None]) -> None:
-    """Show a page on the campaign that the user selects.
+    """Show a page about the campaign that the reader selects.
 
     Args:
         title: Title of the page.
-        show: Shows the rest of the page. Receives the campaign, and all of the database, oldest first.
+        show: Shows the rest of the page. Its arguments are the campaign, and all campaigns of the database,
+            oldest first.
     """
     st.title(title)
-    with problems_shown():
-        with asking() as session:
+    with show_errors():
+        with read_session() as session:
             records = readable_campaigns(session)[0]
         if name := choose_campaign([each.name for each in records]):
             show(next(each for each in records if each.name == name), records)
 
 
 @contextmanager
-def problems_shown() -> Generator[None, None, None]:
+def show_errors() -> Generator[None, None, None]:
     """Show a `StorageError` or `WinnowError` of the block on the page instead of raising it."""
     try:
         yield

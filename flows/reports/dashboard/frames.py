@@ -1,4 +1,4 @@
-"""Rows as frames for the page: readable cells of limited length."""
+"""Convert rows to data frames for a page, with readable cells of limited length."""
 
 import datetime as dt
 import json
@@ -17,22 +17,22 @@ from winnow.tasks.queries.views import untyped_cell
 from winnow.tasks.text.phrases import with_decimals
 
 MOST_CHARACTERS = 4_000_000
-"""Maximum characters in all cells of a frame."""
+"""Maximum characters in all cells of a frame together."""
 LEAST_CELL, LONGEST_CELL = 200, 100_000
-"""Maximum characters of a cell in the largest frame, and in the smallest."""
+"""Maximum characters of a cell in large frames and in small frames."""
 
 NAMES = frozenset(
     ("candidate", "candidate b", "opponent", "best", "leader", "campaign", "judge", "other", "example")
 )
-"""Columns of names, which differ at their ends more often than other texts."""
+"""Columns of names, which are shortened in the middle because names often differ at their ends."""
 LONGEST_NAME = 40
-"""Maximum width of a name in a table or a box, in terminal columns; longer ones lose their middle."""
+"""Maximum width of a name in a table or a box, in terminal columns; longer names are shortened."""
 MOST_STYLED = 2_000
-"""Maximum number of styled rows: pandas takes half a second for this many."""
+"""Maximum number of rows that are styled, which takes pandas half a second."""
 
 
 def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Data frame of rows with the same columns, without columns that carry no information."""
+    """Convert rows with the same columns to a frame; columns that are empty in all rows are left out."""
     used = [
         name for name in (rows[0] if rows else ()) if any(row[name] not in (None, False, "") for row in rows)
     ]
@@ -42,17 +42,17 @@ def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def table_frame(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pd.DataFrame:
-    """Rows of a SQL statement, whose columns may share names and have values of many types."""
+    """Convert rows to a frame; column names may be equal, and a column's values may have several types."""
     longest = min(LONGEST_CELL, max(LEAST_CELL, MOST_CHARACTERS // max(1, len(rows) * len(columns))))
     cells = ([_cell(row[number], longest) for row in rows] for number in range(len(columns)))
     series = [pd.Series(_alike(column), dtype=object).infer_objects() for column in cells]
     frame = pd.concat(series, axis=1) if series else pd.DataFrame()
-    frame.columns = apart(columns)
+    frame.columns = unique_names(columns)
     return frame
 
 
 def number_formats(frame: pd.DataFrame) -> dict[str, str]:
-    """The number format of each column with fractions, the same for the whole column."""
+    """Column -> number format, for columns with fractions; all numbers of a column get equal decimals."""
     found = {}
     for name in frame.select_dtypes("float"):
         known = [abs(value) for value in frame[name] if math.isfinite(value)]
@@ -63,7 +63,7 @@ def number_formats(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
-    """Short forms of names in each column with a long one: long names lose their middles."""
+    """Column -> name -> its short form, for columns of names in which a name is too long."""
     if len(frame) > MOST_STYLED:
         return {}
     short = {}
@@ -78,12 +78,12 @@ def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
 def styled(
     frame: pd.DataFrame, short: Mapping[str, Mapping[str, str]], opened: int | None = None
 ) -> pd.DataFrame | Styler:
-    """The displayed frame, with unchanged cell values: short names, and commas between thousands.
+    """Style a frame for display, without changing its values: short names, and commas between thousands.
 
     Args:
-        frame: The data; returned unchanged if it needs no styling, or is too large for it.
+        frame: The frame; returned unchanged if it needs no style, or has too many rows.
         short: See `short_names`.
-        opened: Index of the highlighted row.
+        opened: Index of the highlighted row; None highlights no row.
     """
     numbers = frame.select_dtypes("number")
     outward = outward_forms(frame)
@@ -101,9 +101,9 @@ def styled(
 
 
 def outward_forms(frame: pd.DataFrame) -> dict[str, Callable[[object], str]]:
-    """The forms of columns with the ends of intervals, which are rounded outward as in a terminal.
+    """Column -> formatter, for columns with ends of intervals; they are rounded outward as in a terminal.
 
-    An end of an interval without a width is rounded to the nearest.
+    If both ends are equal, they are rounded to the nearest.
     """
     if not {*OUTWARD} <= {*frame.columns}:
         return {}
@@ -126,7 +126,7 @@ def _end(value: object, *, decimals: int, rounding: str, points: Collection[obje
 
 
 OPENED = "background-color: rgba(0, 114, 178, 0.22); font-weight: 600"
-"""The style of the highlighted row, on white and on black."""
+"""CSS of the highlighted row, for light and dark pages."""
 
 
 def _short(short: Mapping[str, str], value: object) -> str:
@@ -139,7 +139,7 @@ def _cell(value: object, longest: int) -> object:
     if isinstance(value, bool):
         return "yes" if value else ""
     if value is None or isinstance(value, (int, float, dt.date)):
-        # JavaScript's numbers are exact up to here.
+        # JavaScript represents integers exactly only up to 2**53.
         return str(value) if isinstance(value, int) and abs(value) > 2**53 else value
     if isinstance(value, bytes):
         return f"{len(value):,} bytes"
@@ -149,14 +149,14 @@ def _cell(value: object, longest: int) -> object:
 
 
 def _alike(cells: list[object]) -> list[object]:
-    """The cells of a column, converted to text if their types differ."""
+    """Convert the cells of a column to text if their types differ; numbers count as one type."""
     numbers = (int, float)
     kinds = {"number" if type(cell) in numbers else type(cell) for cell in cells if cell is not None}
     return cells if len(kinds) < 2 else [None if cell is None else str(cell) for cell in cells]
 
 
-def apart(names: Sequence[str]) -> list[str]:
-    """Readable column names; repeated names get a number."""
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Make names readable and different: a number is appended to repeated names."""
     found: list[str] = []
     for name in map(readable, names):
         number, unique = 1, name

@@ -1,4 +1,4 @@
-"""A table with one open row, chosen by a click, by the keys j and k, or by the page's address."""
+"""Show a table with one open row, chosen by a click, by the keys j and k, or by the page's address."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,9 +8,9 @@ from winnow.flows.reports.dashboard.widgets import TABLE_HEADING, TABLE_ROW, pic
 from winnow.storage.json_types import Row
 
 PLACE = "open row of {}"
-"""Session key: the name of the open row, by its parameter in the page's address."""
+"""Session key of the open row's name; the field is the parameter in the page's address."""
 LAST = "\N{END OF TEXT}"
-"""Value that opens the last row of a table whose rows are not read yet; never a row's name."""
+"""Value that opens the last row of a table whose rows are not read yet; it is never a row's name."""
 
 
 def open_row(
@@ -24,16 +24,16 @@ def open_row(
     later: Callable[[], None] | None = None,
     where: str = "",
 ) -> int:
-    """Show a table with buttons to step through it; return the index of the open row.
+    """Show a table with buttons to step through its rows; return the index of the open row.
 
     Args:
         rows: The rows; at least one.
-        names: A name for each row, the same whenever the page is loaded.
-        key: Key of the table in the reader's session; another table has another key.
-        address: Name of the parameter of the page's address that holds the name of the open row.
+        names: A unique name for each row, the same whenever the page is loaded.
+        key: Key of the table in the reader's session; different tables need different keys.
+        address: Parameter of the page's address that contains the name of the open row.
         height: Maximum height of the table in pixels.
-        earlier: Shows the rows before these; None if these are the first.
-        later: Shows the rows after these; None if these are the last.
+        earlier: Turns to the page of earlier rows; None on the first page.
+        later: Turns to the page of later rows; None on the last page.
         where: Text next to the buttons.
     """
     place = PLACE.format(address)
@@ -82,11 +82,11 @@ def open_row(
 
 
 def forget_row(address: str) -> None:
-    """Make the next table of this kind start with its first row."""
+    """Forget the open row, so that the next table with this address parameter opens its first row."""
     st.session_state.pop(PLACE.format(address), None)
     st.query_params.pop(address, None)
 
 
 def has_opened(address: str) -> bool:
-    """Whether the reader has already seen such a table, so that the page's address is not used again."""
+    """Whether a table with this address parameter was shown in the session; its address is then not used."""
     return PLACE.format(address) in st.session_state

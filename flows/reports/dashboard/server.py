@@ -1,4 +1,4 @@
-"""The process that serves the page: streamlit behind its gate, until its parent command ends."""
+"""Server process of the dashboard: streamlit with access control, until the parent command ends."""
 
 import hmac
 import os
@@ -22,11 +22,11 @@ from winnow.tasks.processes.parent_watchdog import exit_with_parent
 GOING_AWAY = 303
 
 
-class Door:
-    """ASGI middleware: passes requests allowed by the gate; exchanges an address with the token for a cookie.
+class AccessMiddleware:
+    """ASGI middleware that refuses requests by a gate, and replaces the token in an address by a cookie.
 
-    So the token stays in no history, bookmark or Referer. Cookies ignore ports, so the port is in the
-    cookie's name: two servers on one machine do not disturb each other.
+    The redirection keeps the token out of histories, bookmarks and Referer headers. The cookie's name
+    contains the port, because cookies ignore ports: two servers on one machine would share a cookie.
     """
 
     def __init__(self, app: ASGIApp, *, gate: Gate, port: int, ticket: str | None = None) -> None:
@@ -35,10 +35,10 @@ class Door:
         self._port = port
         self._cookie = f"winnow-{port}"
         self._ticket = ticket
-        """See `TICKET_VARIABLE`."""
+        """See `TICKET_VARIABLE`; None admits no ticket."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it here."""
+        """Pass a request to the application, refuse it, or redirect it with a cookie."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -78,9 +78,9 @@ class Door:
 
     async def _exchange(self, scope: Scope, send: Send) -> None:
         rest = urlencode([(name, value) for name, value in _query(scope) if name not in ("token", "ticket")])
-        # One slash: a browser takes two for the beginning of another server's name.
+        # One slash, because a browser reads two slashes as the beginning of another server's name.
         place = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
-        # Lax: the cookie goes with a link from elsewhere, and with nothing else of other sites.
+        # Lax: browsers send the cookie with links from other sites, but not with their other requests.
         cookie = f"{self._cookie}={self._gate.token}; Path=/; HttpOnly; SameSite=Lax"
         await answer(send, GOING_AWAY, "", {"location": place, "set-cookie": cookie})
 
@@ -108,22 +108,22 @@ SETTINGS = {
     "server.fileWatcherType": "none",
     "server.headless": True,
     "server.showEmailPrompt": False,
-    # One each: a colour for both would be a theme of its own, which is always light.
+    # Set for each theme: a colour for both would be a custom theme, which is always light.
     "theme.light.primaryColor": "#0072b2",
     "theme.dark.primaryColor": "#2a7ab8",
 }
-"""Settings without any outgoing data; errors that are bugs go to the terminal."""
+"""Streamlit's settings: no data is sent elsewhere, and errors that are bugs go to the terminal."""
 
 
 PAGES = ("campaign", "over-time", "matrix", "compare", "factors", "judges", "comparisons", "sql", "label")
-"""The last parts of the addresses of all pages except the first."""
+"""Paths of all pages except the first."""
 
 PLACE = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.href).href}</script>'
-"""Gives a page's script its server's address: by default it first tries below the page's address, in vain."""
+"""Sets the server's address for a page's script; by default the script first tries a wrong address."""
 
 
 def page_routes() -> list[Route]:
-    """Routes of the pages."""
+    """Routes that serve streamlit's HTML at the paths of all pages."""
 
     async def page(_: Request) -> HTMLResponse:
         return HTMLResponse(_page(), headers={"cache-control": "no-cache"})
@@ -133,7 +133,7 @@ def page_routes() -> list[Route]:
 
 @cache
 def _page() -> str:
-    """The HTML of streamlit's start page."""
+    """The HTML of streamlit's start page, with the server's address."""
     from streamlit import file_util
 
     page = (Path(file_util.get_static_dir()) / "index.html").read_text("utf-8")
@@ -141,20 +141,20 @@ def _page() -> str:
 
 
 def serve(host: str, port: int, allowed: Sequence[str]) -> None:
-    """Serve the dashboard until a signal ends it; a required token is read from the environment."""
+    """Serve the dashboard until a signal ends it; the token and ticket are read from the environment."""
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 
     from winnow.flows.reports.dashboard.plots import library_route
 
     gate = Gate.at(host, allowed=allowed, token=os.environ.pop(TOKEN_VARIABLE, None))
-    door = Middleware(Door, gate=gate, port=port, ticket=os.environ.pop(TICKET_VARIABLE, None))
-    app = App(SCRIPT, routes=[library_route(), *page_routes()], middleware=[door])
+    access = Middleware(AccessMiddleware, gate=gate, port=port, ticket=os.environ.pop(TICKET_VARIABLE, None))
+    app = App(SCRIPT, routes=[library_route(), *page_routes()], middleware=[access])
     app.run(config={**SETTINGS, "server.address": host, "server.port": port})
 
 
 def leave_folder() -> None:
-    """Change to a folder where Streamlit finds only the user's settings: it reads the working folder."""
+    """Change to an empty folder of the user, because Streamlit reads settings from the working folder."""
     empty = state_folder() / "streamlit"
     empty.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.chdir(empty)

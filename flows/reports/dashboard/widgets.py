@@ -1,6 +1,6 @@
-"""Widgets for texts, rows and figures: untrusted text never becomes HTML, a link or an image.
+"""Widgets for texts and rows, in which untrusted text never becomes HTML, a link or an image.
 
-The reader's campaign is kept from page to page, and in the page's address.
+The campaign that a reader chose is kept from page to page, and in the page's address.
 """
 
 import os
@@ -18,11 +18,11 @@ from streamlit.elements.lib.column_config_utils import ColumnConfigMappingInput
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.frames import (
     LONGEST_NAME,
-    apart,
     as_frame,
     number_formats,
     short_names,
     styled,
+    unique_names,
 )
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.text_table import shortened_apart
@@ -30,15 +30,15 @@ from winnow.storage.engine.database import storage_option
 from winnow.storage.json_types import Row
 
 NOTHING_ELSE = ("html_block", "html_inline", "image", "link", "autolink", "reference", "entity")
-"""CommonMark rules that would create elements from untrusted text, or hide link targets."""
+"""Disabled CommonMark rules, because they create HTML elements from untrusted text, or hide link targets."""
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table").disable(list(NOTHING_ELSE))
 
 
 def as_html(text: str) -> str:
-    """Paragraphs, emphasis, lists, tables and code as HTML; everything else as literal characters.
+    """Render Markdown as HTML: paragraphs, emphasis, lists, tables and code; other markup stays text.
 
-    Headings become bold lines, because headings belong to the page itself.
+    Headings become bold lines, because the page itself has headings.
     """
     tokens = _PARSER.parse(readable(text))
     for token in tokens:
@@ -53,17 +53,17 @@ def as_html(text: str) -> str:
 Place = TypeVar("Place")
 
 LONG_TEXT, MANY_LINES = 1_200, 14
-"""Minimum number of characters, and of lines, of a text that scrolls in its own box."""
+"""Maximum characters and line ends of a text that is shown without a scrolling box."""
 BOX_HEIGHT = 320
 """Height of a scrolling text box, in pixels."""
 BESIDE_OTHERS = frozenset(("input", "output", "output b", "first output", "second output"))
-"""Names of columns with long texts, which are kept narrow to leave room for other columns."""
+"""Columns with long texts, which are kept narrow to leave space for other columns."""
 NARROW = 150
-"""Pixels of such a column, before all columns grow to the width of the table."""
+"""Width of a narrow column in pixels, before all columns grow to the width of the table."""
 SHARE = "of grid"
-"""A column of percentages, shown as bars."""
+"""Name of a column of percentages, which are shown as bars."""
 TABLE_HEADING, TABLE_ROW = 38, 35
-"""Height of a table's heading and of each row, in pixels."""
+"""Heights of a table's heading and of a row, in pixels."""
 
 STYLE = """<style>
   .stMainBlockContainer { padding: 3.5rem 2.5rem 4rem; max-width: 110rem; margin-right: auto; }
@@ -102,47 +102,49 @@ STYLE = """<style>
   .stMainBlockContainer h1 { font-size: 1.9rem; }
   .stMainBlockContainer h2, .stMainBlockContainer h3 { font-size: 1.25rem; }
 </style>"""
-"""A constant without displayed data. Streamlit's download of a table is hidden, because a spreadsheet
-evaluates texts that begin like a formula."""
+"""CSS of all pages; it contains no data.
+
+Streamlit's button to download a table is hidden, because spreadsheets evaluate texts that begin like a
+formula."""
 
 
 def show_heading(text: str, *, key: str) -> None:
-    """Show a title that may be untrusted."""
+    """Show a title, which may be untrusted text."""
     with st.container(key=f"heading-{key}"):
         st.text(readable(text))
 
 
 def show_soft(text: str, *, key: str) -> None:
-    """Show a remark, in grey and small."""
+    """Show a remark in small, grey letters."""
     with st.container(key=f"soft-{key}"):
         st.text(readable(text))
 
 
 def show_problem(sentence: str) -> None:
-    """Show an error message in a frame."""
+    """Show an error message in a box."""
     with st.container(border=True):
         st.markdown(":material/error: **No answer**")
         st.text(readable(sentence))
 
 
 def show_passage(label: str, text: str, length: int, *, key: str) -> None:
-    """Show a model's input or output, as far as it was read, with its length."""
+    """Show a text, such as a model's output; if only its beginning was read, also its length."""
     cut = f", the first {len(text):,} of {length:,} characters" if length > len(text) else ""
     tall = len(text) > LONG_TEXT or text.count("\n") > MANY_LINES
     with st.container(key=f"passage-{key}"):
         show_soft(label + cut, key=key)
-        # A code's own box scrolls for no key; this one holds its button, which takes the focus.
+        # A code box cannot be scrolled by keys; this container can, because it has the focusable button.
         with st.container(height=BOX_HEIGHT if tall else "content", border=False):
             st.code(readable(text), language=None, wrap_lines=True)
 
 
 def show_rows(rows: Sequence[Row], *, key: str) -> None:
-    """Show a table."""
+    """Show rows as a table."""
     frame = as_frame(rows)
     short = short_names(frame)
     data = styled(frame, short)
     st.dataframe(data, hide_index=True, key=key, placeholder="", column_config=_formats(data))
-    _tell_of(short)
+    _explain(short)
 
 
 def pick_row(
@@ -154,21 +156,21 @@ def pick_row(
     opened: int | None = None,
     on_pick: Callable[[int], None] | None = None,
 ) -> int | None:
-    """Show a table in which one row can be chosen; return its index, or None.
+    """Show a table in which one row can be chosen; return its index, or None if no row is chosen.
 
     Args:
         rows: The rows.
         key: Key of the table in the reader's session.
         height: Height of the table in pixels.
-        by_cell: Whether a click anywhere in a row chooses it, instead of only on the box before it.
-        opened: Index of the highlighted row.
+        by_cell: Whether a click on any cell chooses the row, instead of a click on the box before it.
+        opened: Index of the highlighted row; None highlights no row.
         on_pick: Called with the index of a clicked row, before the page runs again.
     """
     frame = as_frame(rows)
     short = short_names(frame)
     data = styled(frame, short, opened)
 
-    def picked() -> None:
+    def pick() -> None:
         chosen = _chosen(st.session_state[key], len(rows))
         if chosen is not None and on_pick is not None:
             on_pick(chosen)
@@ -179,32 +181,32 @@ def pick_row(
         column_config=_formats(data),
         key=key,
         height=height,
-        on_select="rerun" if on_pick is None else picked,
+        on_select="rerun" if on_pick is None else pick,
         selection_mode="single-cell" if by_cell else "single-row",
         placeholder="",
     )
-    _tell_of(short)
+    _explain(short)
     return _chosen(event, len(rows))
 
 
 def _chosen(event: DataframeState, n_rows: int) -> int | None:
     selection = event["selection"]
     chosen = [row for row, _ in selection.get("cells", ())] or selection["rows"]
-    # The table may have become shorter since it was clicked.
+    # The table may have become shorter since the click.
     return chosen[0] if chosen and chosen[0] < n_rows else None
 
 
 def _formats(data: pd.DataFrame | Styler) -> ColumnConfigMappingInput:
-    formats = {} if isinstance(data, Styler) else number_formats(data)  # a styled one has them
+    formats = {} if isinstance(data, Styler) else number_formats(data)  # a styled frame has its formats
     narrow = {name: st.column_config.Column(width=NARROW) for name in data.columns if name in BESIDE_OTHERS}
     numbers = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
     share = st.column_config.ProgressColumn(format="%.1f%%", max_value=100, width="small")
     return {**narrow, **numbers, **({SHARE: share} if SHARE in data.columns else {})}
 
 
-def _tell_of(short: Mapping[str, Mapping[str, str]]) -> None:
+def _explain(short: Mapping[str, Mapping[str, str]]) -> None:
     if short:
-        st.caption("To read a long name whole, click its cell and press Enter.")
+        st.caption("To read a whole long name, click its cell and press Enter.")
 
 
 def choose_name(
@@ -217,14 +219,16 @@ def choose_name(
     placeholder: str | None = None,
     most: int = LONGEST_NAME,
 ) -> str | None:
-    """A box of names, long ones without their middles; the chosen one is in full in the box's help.
+    """Show a box of names, and return the chosen name, or None.
+
+    Long names are shortened in the middle; the box's help shows the chosen name in full.
 
     Args:
-        place: The part of the page for the box.
+        place: Part of the page for the box.
         label: Label of the box.
-        names: All different.
+        names: The names; all different.
         key: Key of the box in the reader's session.
-        index: Index of the name that is chosen first; None for none.
+        index: Index of the name that is chosen at first; None to begin with an empty box.
         placeholder: Text in the empty box.
         most: Maximum width of a name, in terminal columns.
     """
@@ -243,13 +247,13 @@ def choose_name(
 
 
 def short_labels(names: Sequence[str], most: int = LONGEST_NAME) -> dict[str, str]:
-    """The label of each name in a box; different names have different labels."""
-    labels = apart(shortened_apart([readable(name) for name in names], most))
+    """Name -> its label in a box, shortened if it is long; different names have different labels."""
+    labels = unique_names(shortened_apart([readable(name) for name in names], most))
     return dict(zip(names, labels, strict=True))
 
 
 def whole_names(chosen: Sequence[str | None], short: Mapping[str, str]) -> str | None:
-    """The chosen names whose labels are shortened, for a help text; None if no label is shortened."""
+    """Help text with the chosen names whose labels are shortened; None if no label is shortened."""
     cut = [name for name in chosen if name is not None and short.get(name) != readable(name)]
     return ", ".join(map(as_plain, cut)) or None
 
@@ -258,17 +262,17 @@ MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$")
 
 
 def as_plain(text: str) -> str:
-    """Escape a text for places where Streamlit reads Markdown, such as button labels and help."""
+    """Escape a text for places where Streamlit interprets Markdown, such as button labels and help."""
     return "".join(f"\\{c}" if c in MARKUP else c for c in readable(text).replace("\n", " "))
 
 
 def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> list[Place]:
-    """The starts of the pages that the reader opened in a table; `first` gives the initial one.
+    """The starts of the pages that the reader has opened in a table, as a list that may be changed.
 
     Args:
         key: Key of the table in the reader's session.
-        asked: Identifies the table's content.
-        first: Returns the start of the table's first page.
+        asked: Identifies the table's content; if it changes, the list begins again.
+        first: Returns the list with the start of the first page.
     """
     before, places = st.session_state.get(key, (None, []))
     if before != asked:
@@ -279,7 +283,13 @@ def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> l
 
 
 def shown_of_pages(opened: int, found: int, *, most: int) -> str:
-    """The row numbers on the last opened page; `found` rows were read for it, `most` fit on it."""
+    """Row numbers on the last opened page, and whether more rows follow.
+
+    Args:
+        opened: Number of opened pages.
+        found: Number of rows that were read for the page.
+        most: Number of rows per page.
+    """
     begin = most * (opened - 1) + 1
     more = "; there are more" if found > most else ""
     return f"{begin:,} to {begin + min(most, found) - 1:,}{more}"
@@ -287,20 +297,20 @@ def shown_of_pages(opened: int, found: int, *, most: int) -> str:
 
 NO_CAMPAIGNS = "There are no campaigns in this database yet. These commands write a first one and run it:"
 ADDRESS = "campaign"
-"""Address parameter."""
+"""Parameter of a page's address: name of the campaign."""
 CHOSEN = "chosen campaign"
-"""Session key; the value of a box is lost once a page without it is shown."""
+"""Session key of the chosen campaign; the value of a box is lost on a page without that box."""
 BOX = "campaign box"
 MISSED = "campaign not here"
-"""Session key: the requested campaign that a page does not have, and the one shown instead."""
+"""Session key of the requested campaign that the page cannot show, and the campaign shown instead."""
 ANNOTATOR = "annotator"
-"""Session key: the reader's name for judgments and notes."""
+"""Session key of the reader's name for judgments and notes."""
 LONGEST_IN_SIDEBAR = 24
 """Maximum width of a name in the sidebar, in terminal columns."""
 
 
 def set_address(**parameters: str | None) -> None:
-    """Store a page's state in its address, so that a copied link shows the same; None removes a key."""
+    """Store a page's state in its address, so that a copied link shows the same; None removes a parameter."""
     for name, value in parameters.items():
         if not value:
             st.query_params.pop(name, None)
@@ -309,7 +319,7 @@ def set_address(**parameters: str | None) -> None:
 
 
 def show_no_campaigns() -> None:
-    """Show that the database holds no campaign, and how to run one."""
+    """Show that the database has no campaign, and how to run one."""
     st.text(NO_CAMPAIGNS)
     run = f"winnow run campaign.yaml {storage_option(os.environ[STORAGE_VARIABLE])}"
     st.code(f"winnow init campaign.yaml\n{readable(run)}", language=None, wrap_lines=True)
@@ -321,7 +331,7 @@ def remember_campaign(name: str) -> None:
 
 
 def choose_campaign(names: Sequence[str]) -> str | None:
-    """The campaign that the user selects, by default the newest; None if the database has none.
+    """Show the box of campaigns, and return the chosen one, by default the newest; None without campaigns.
 
     Args:
         names: Names of all campaigns, oldest first.
@@ -336,14 +346,14 @@ def choose_campaign(names: Sequence[str]) -> str | None:
         st.session_state[BOX] = wanted if is_here else newest_first[0]
         st.session_state[MISSED] = None if is_here or wanted is None else (wanted, newest_first[0])
     elif held == st.session_state.get(CHOSEN):
-        # The box of a page that was just opened would begin with the newest, whatever another one held.
+        # Set the value again; else the box of a newly opened page begins with the newest campaign.
         st.session_state[BOX] = held
     name = choose_name(st.sidebar, "Campaign", newest_first, key=BOX, most=LONGEST_IN_SIDEBAR)
     if name is None:
         return None
     missed = st.session_state.get(MISSED)
     if missed is not None and missed[0] not in names and missed[1] == name:
-        show_soft(f"{missed[0]!r} is not a campaign of this page; {name!r} is shown instead.", key="missed")
+        show_soft(f"This page cannot show {missed[0]!r}; {name!r} is shown instead.", key="missed")
     remember_campaign(name)
     if st.query_params.get(ADDRESS) != name:
         st.query_params[ADDRESS] = name

@@ -1,1 +1,1 @@
-"""Campaigns that the demo runs, one file an objective."""
+"""The demo's campaigns, one module per objective."""

@@ -1,4 +1,4 @@
-"""The text of the demo's file for a campaign of duels."""
+"""The demo's campaign of duels, as the text of its file."""
 
 import json
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from winnow.infra.demo.prompts import JUDGE_TEMPLATE
 from winnow.infra.demo.recipes import Recipe
 
 BUDGET = 4000
-"""Duels; the campaign usually ends far earlier."""
+"""Maximum number of duels; the campaign usually ends far earlier."""
 
 _TEXT = Template("""\
-# Which of these ways to ask a small model has the answers that a judge prefers? `winnow run` this file, or
-# resume it by its name.
+# Which model, prompt and sampling gives the answers that a judge prefers? Run this file with `winnow run`, or
+# resume the campaign by its name.
 name: demo-duels
 
 # best-duel looks for the candidate whose answers are preferred to those of every other candidate.
@@ -24,7 +24,7 @@ objective: best-duel
 # The same seed and the same outcomes lead to the same decisions.
 seed: 7
 
-# The same database as that of the other demo: its answers are used again where they fit.
+# The same database as in the other demos; their answers are reused if they fit.
 storage: $storage
 
 # Candidates are models x prompts x generate_configs. Each model is a checkpoint that vLLM loads;
@@ -32,31 +32,31 @@ storage: $storage
 models:
 $models
 
-# How an example is put to a model: jinja2 over the fields of a line of the dataset. "direct" asks for the
-# answer at once; the others ask for scratch work, then ">", then the answer.
+# Prompts are jinja2 templates over the fields of an example. "direct" asks for the answer at once; the others
+# ask for scratch work, then ">", then the answer.
 prompts:
 $prompts
 
-# How the answer is sampled: always the likeliest character, or by chance.
+# Sampling: always the most likely character, or at random.
 generate_configs:
 $generate_configs
 
-# This judge prefers short answers. Of those without scratch work only one is kept: it could not tell them
-# apart, and the campaign would spend its whole budget on a tie.
+# This judge prefers short answers, so it could not distinguish candidates without scratch work, and the
+# campaign would spend its whole budget on a tie. Only one of them is kept.
 exclude:
   - {model: medium, prompt: direct}
   - {prompt: direct, generate_config: warm}
 
-# Examples are drawn at random, and may be drawn again: who samples answers anew then.
+# Examples are drawn at random, and can be drawn again; candidates that sample then give a new answer.
 dataset:
   path: $data
   fields: {id: id, input: input, target: target}
 
-# A model trained to say which of two answers is shorter: $first, $second, or $neither for a tie. It sees
+# A model trained to output which of two answers is shorter: $first, $second, or $neither for a tie. It judges
 # every pair in both orders (position_swap); if it does not prefer the same answer in both, the duel is a tie.
-# "choice" has it reply with one of the three and nothing else; "probabilities" would use how sure it is.
-# Its prompt has to fit in 128 characters. A judge that can read more gets one of the built-in templates,
-# which fence the answers, so that none can pose as a verdict.
+# With "choice" its reply is one of the three; "probabilities" would use their probabilities.
+# Its prompt has to fit in 128 characters. For a judge with a longer context, use a built-in template: it
+# fences the answers, so that an answer cannot pass for a verdict.
 judge:
   type: llm
   models:
@@ -71,21 +71,24 @@ judge:
   position_swap: true
   order_aggregation: tie
 
-# Which two candidates meet next: LLM-PO with a Bradley-Terry model of the prompts, models and samplings.
+# The selector chooses the next pair: LLM-PO with a Bradley-Terry model of prompts, models and sampling.
 selector: {name: llm-po-bt}
 batch_size: 64
 
-# Stop when one candidate stands out as preferred to every other (wrongly with probability delta at most, if
-# the model of its choices holds), or after this many duels.
+# Stop when one candidate is shown to be preferred to every other (error probability at most delta, if the
+# model of preferences holds), or after this many duels.
 stopping: {budget: $budget, delta: 0.05}
 
-# How it is run, which changes no result: all models stay loaded.
+# Settings of the run, which do not change results: all models stay loaded.
 execution: {max_loaded: $loaded}
 """)
 
 
 def duel_text(folder: Path, data: Path, recipes: Sequence[Recipe], judge: Recipe) -> str:
-    """The duels of the checkpoints of `recipes` in `folder` before that of `judge`, as YAML."""
+    """YAML of the campaign of duels between the checkpoints of `recipes`, judged by that of `judge`.
+
+    All checkpoints are in `folder`.
+    """
     return _TEXT.substitute(
         common_sections(folder, data, recipes),
         judge=judge.name,

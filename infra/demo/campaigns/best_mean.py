@@ -1,4 +1,4 @@
-"""The text of the demo's campaign file, and what its campaigns have in common."""
+"""The demo's best-mean campaign, as the text of its file, and the parts that all its campaigns share."""
 
 import json
 from collections.abc import Sequence
@@ -12,13 +12,14 @@ from winnow.infra.demo.recipes import CONTEXT, Recipe
 
 TEMPERATURES = {"greedy": 0.0, "warm": 0.8}
 MAX_TOKENS = 20
-"""Longer than any answer of a perfect model, and a bound on the time a confused one takes."""
+"""Maximum tokens of an answer: more than a perfect model needs, and a limit for poor models."""
 MODEL_ARGS = f"{{max_model_len: {CONTEXT}, dtype: float32, enforce_eager: true}}"
 BUDGET_SHARE = 0.45
-"""The budget as a share of all comparisons of the grid."""
+"""The budget as a share of all pairs of a candidate and an example."""
 
 _TEXT = Template("""\
-# Which of these small models, asked how, answers best? `winnow run` this file, or resume it by its name.
+# Which of these small models and prompts answers best? Run this file with `winnow run`, or resume the
+# campaign by its name.
 name: demo
 
 # best-mean looks for the candidate with the highest mean score over the examples.
@@ -35,17 +36,17 @@ storage: $storage
 models:
 $models
 
-# How an example is put to a model: jinja2 over the fields of a line of the dataset. "direct" asks for the
-# answer at once; the others ask for scratch work, then ">", then the answer.
+# Prompts are jinja2 templates over the fields of an example. "direct" asks for the answer at once; the others
+# ask for scratch work, then ">", then the answer.
 prompts:
 $prompts
 
-# How the answer is sampled: always the likeliest character, or by chance.
+# Sampling: always the most likely character, or at random.
 generate_configs:
 $generate_configs
 
-# $examples examples of $tasks tasks. No model saw one of them in training: it knows the words to unscramble,
-# but from other scrambles.
+# $examples examples of $tasks tasks. No example was used in training; the words to unscramble were, but in
+# other scrambles.
 dataset:
   path: $data
   fields: {id: id, input: input, target: target}
@@ -53,22 +54,22 @@ dataset:
 # An answer is right if what follows its last ">" is one of the targets.
 judge: {type: exact, extract: '(?:^|>)([^>]*)$$'}
 
-# Which candidate to try next, and on which example: Champion races all of them, then completes the row of the
-# best one and tests the others against its mean.
+# The selector chooses the next candidates and examples: Champion compares all candidates on the same
+# examples, then evaluates the best one on all examples, and tests the others against its mean.
 selector: {name: champion}
 batch_size: 64
 
-# Stop when one candidate stands out as the best (wrongly with probability delta at most), or after this
-# many comparisons: $share % of the $grid that trying everything would take.
+# Stop when one candidate is shown to be the best (error probability at most delta), or after this many
+# comparisons: $share % of all $grid.
 stopping: {budget: $budget, delta: 0.05}
 
-# How it is run, which changes no result: all models stay loaded.
+# Settings of the run, which do not change results: all models stay loaded.
 execution: {max_loaded: $loaded}
 """)
 
 
 def campaign_text(folder: Path, data: Path, recipes: Sequence[Recipe]) -> str:
-    """The campaign over the checkpoints of `recipes` in `folder` and the examples in `data`, as YAML."""
+    """YAML of the campaign with the checkpoints of `recipes` in `folder` and the examples in `data`."""
     examples = EXAMPLES_PER_TASK * len(TASKS)
     grid = len(recipes) * len(TEMPLATES) * len(TEMPERATURES) * examples
     return _TEXT.substitute(
@@ -83,7 +84,7 @@ def campaign_text(folder: Path, data: Path, recipes: Sequence[Recipe]) -> str:
 
 
 def common_sections(folder: Path, data: Path, recipes: Sequence[Recipe]) -> dict[str, str]:
-    """The parts that all campaigns of the demo share, as YAML: storage, models, prompts, configs and data."""
+    """Parts of the demo's files as YAML, by name: storage, models, prompts, generate_configs and data."""
     models = [
         f"  - name: {recipe.name}\n"
         f"    provider: vllm\n"

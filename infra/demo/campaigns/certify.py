@@ -1,4 +1,4 @@
-"""The text of the demo's file for a campaign that certifies, and what its humans see and answer."""
+"""The demo's certify campaign, as the text of its file, with its unlabelled examples and their labels."""
 
 import json
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from winnow.infra.demo.prompts import TEMPLATES
 from winnow.infra.demo.recipes import Recipe
 
 AUTOEVALUATOR = "large"
-"""The model that answers in the place of a human, asked in another style than the candidates."""
+"""Name of the model that is the autoevaluator, with another prompt than the candidates."""
 STYLE, JUDGED_STYLE = "direct", "reversed"
 
 _TEXT = Template("""\
-# Which is the smallest of these models that is wrong on at most one example in four? `winnow run` this file,
-# or resume it by its name.
+# Which is the smallest of these models that is wrong on at most one example in four? Run this file with
+# `winnow run`, or resume the campaign by its name.
 name: demo-certificate
 
 # certify looks for the cheapest candidate whose risk, its mean loss, is certified to be low enough.
@@ -39,10 +39,9 @@ prompts:
 generate_configs:
   - {name: greedy, temperature: 0.0, max_tokens: $max_tokens}
 
-# The same examples as in the other demos, without their targets: a human has to label some of them. The run
-# stops and says which; `winnow label demo-certificate` asks for them one by one. Who would rather not:
+# The same examples as in the other demos, without targets: a human has to label some of them. The run stops
+# and lists them; `winnow label demo-certificate` asks for them one by one. To use ready labels instead:
 #   winnow label demo-certificate $labels
-# gives the labels of all examples.
 dataset:
   path: $data
   fields: {id: id, input: input, target: target}
@@ -51,13 +50,13 @@ dataset:
 judge: {type: exact, extract: '(?:^|>)([^>]*)$$'}
 
 certify:
-  # The highest risk; or, against a candidate, drop: 0.1 and baseline: large/$style/greedy.
+  # Highest allowed risk. To compare with a candidate instead: drop: 0.1 and baseline: large/$style/greedy.
   alpha: 0.25
-  # What makes a candidate dear. Candidates are tested from the dearest to the cheapest, up to the first that
+  # Cost of a candidate. Candidates are tested from the most expensive to the cheapest, up to the first that
   # fails.
   cost: size
-  # With every labelled example go two that only the autoevaluator answers: the largest model, asked in
-  # another way. However bad it is, the certificates stay right; the better it is, the fewer labels they take.
+  # For every labelled example there are two that only the autoevaluator answers: the largest model, with
+  # another prompt. Certificates are valid however bad it is; the better it is, the fewer labels they need.
   unlabelled_per_label: 2
   autoevaluator:
     model:
@@ -69,26 +68,26 @@ certify:
     prompt: $autoevaluator_prompt
     extract: '(?:^|>)([^>]*)$$'
 
-# R-AutoEval+ learns how far the autoevaluator is to be relied on.
+# R-AutoEval+ learns how much to rely on the autoevaluator.
 selector: {name: r-autoeval-plus}
 batch_size: 20
 
-# At most so many labels; the chance that any certificate is wrong is at most delta.
+# Maximum number of labels; the probability that any certificate is wrong is at most delta.
 stopping: {budget: 120, delta: 0.1}
 
-# How it is run, which changes no result: all models stay loaded.
+# Settings of the run, which do not change results: all models stay loaded.
 execution: {max_loaded: $loaded}
 """)
 
 
 def certificate_text(folder: Path, data: Path, labels: Path, recipes: Sequence[Recipe]) -> str:
-    """The campaign over the checkpoints of `recipes` in `folder`, dearest first, as YAML.
+    """YAML of the campaign with the checkpoints of `recipes`, in their order.
 
     Args:
         folder: Folder of the checkpoints.
-        data: The examples without targets.
-        labels: The file of the humans' answers to them.
-        recipes: Those that compete; `AUTOEVALUATOR` is one of them.
+        data: File of the examples without targets.
+        labels: File of the examples' labels.
+        recipes: Recipes of the candidates; one of them is `AUTOEVALUATOR`.
     """
     return _TEXT.substitute(
         common_sections(folder, data, recipes),
@@ -105,12 +104,12 @@ def certificate_text(folder: Path, data: Path, labels: Path, recipes: Sequence[R
 
 
 def unlabelled_lines() -> str:
-    """The examples of all demos without their targets, one a line."""
+    """The examples of all demos without targets, as JSON lines."""
     return "".join(json.dumps({**asdict(each), "target": None}) + "\n" for each in evaluation_examples())
 
 
 def label_lines() -> str:
-    """A human's answers to all examples of the demos, one a line."""
+    """Labels of all examples of the demos, as JSON lines."""
     return "".join(
         json.dumps({"id": each.id, "target": each.target}) + "\n" for each in evaluation_examples()
     )

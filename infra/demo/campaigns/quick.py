@@ -1,4 +1,4 @@
-"""The text of the quick demo's campaign file, and its examples: those of one task."""
+"""The quick demo's campaign, as the text of its file, and its examples, which are of one task."""
 
 import json
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from winnow.infra.demo.prompts import TEMPLATES
 from winnow.infra.demo.recipes import CONTEXT, QUICK_TASK, Recipe
 
 _TEXT = Template("""\
-# Which of these two models, asked how, names the second letter of a word best? `winnow run` this file, or
-# resume it by its name.
+# Which of these two models, with which prompt, names the second letter of a word best? Run this file with
+# `winnow run`, or resume the campaign by its name.
 name: quick
 objective: best-mean
 seed: 7
@@ -23,7 +23,7 @@ storage: $storage
 models:
 $models
 
-# jinja2 over the fields of a line of the dataset. No model has ever seen the second way of asking.
+# Prompts are jinja2 templates over the fields of an example. The models were not trained on the second one.
 prompts:
   - {name: asked, template: $asked}
   - {name: bare, template: "{{ input }}"}
@@ -34,8 +34,9 @@ generate_configs:
 dataset: {path: $data, fields: {id: id, input: input, target: target}}
 judge: {type: exact}
 
-# Champion races all candidates on the same examples, then completes the row of the best one and tests the
-# others against its mean. It stops when one stands out, wrongly with probability delta at most.
+# Champion compares all candidates on the same examples, then evaluates the best one on all examples, and
+# tests the others against its mean. It stops when one is shown to be the best (error probability at most
+# delta).
 selector: {name: champion}
 batch_size: 64
 stopping: {budget: $budget, delta: 0.05}
@@ -44,7 +45,7 @@ execution: {max_loaded: $loaded}
 
 
 def quick_text(folder: Path, data: Path, recipes: Sequence[Recipe]) -> str:
-    """The campaign over the checkpoints of `recipes` in `folder` and the examples in `data`, as YAML."""
+    """YAML of the campaign with the checkpoints of `recipes` in `folder` and the examples in `data`."""
     models = [
         f"  - {{name: {recipe.name}, provider: transformers, model: {json.dumps(str(folder / recipe.name))}, "
         f"model_args: {{max_model_len: {CONTEXT}}}}}"
@@ -60,7 +61,7 @@ def quick_text(folder: Path, data: Path, recipes: Sequence[Recipe]) -> str:
 
 
 def quick_lines() -> str:
-    """The examples of the one task, one a line."""
+    """The examples of the task `QUICK_TASK`, as JSON lines."""
     return "".join(json.dumps(asdict(example)) + "\n" for example in _examples())
 
 

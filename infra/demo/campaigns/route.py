@@ -1,4 +1,4 @@
-"""The text of the demo's file for a campaign that routes, and the stream of prompts it answers."""
+"""The demo's route campaign, as the text of its file, and its stream of prompts."""
 
 import json
 import random
@@ -16,20 +16,21 @@ STYLE = "scratchpad"
 ORDER_SEED = 7
 
 _TEXT = Template("""\
-# Which of these models is to answer which prompt? `winnow run` this file, or resume it by its name.
+# Which of these models should answer which prompt? Run this file with `winnow run`, or resume the campaign by
+# its name.
 name: demo-routes
 
-# route gives each prompt to one candidate, and learns from its score whom to give prompts like it.
+# route sends each prompt to one candidate, and learns from the score where to send similar prompts.
 objective: route
 
 # The same seed and the same outcomes lead to the same decisions.
 seed: 7
 
-# The same database as that of the other demos: their answers are used again where they fit.
+# The same database as in the other demos; their answers are reused if they fit.
 storage: $storage
 
 # Candidates are models x prompts x generate_configs. "numbers" was trained on sums and counting, "letters" on
-# letters and words, "sprout" on little of either. A model added here later joins when the campaign continues.
+# letters and words, "sprout" on little of both. A model added here later joins when the campaign continues.
 models:
 $models
 
@@ -39,35 +40,36 @@ prompts:
 generate_configs:
   - {name: greedy, temperature: 0.0, max_tokens: $max_tokens}
 
-# The examples of the other demos, in the order in which they come.
+# The examples of the other demos, in the order of their arrival.
 dataset:
   path: $data
   fields: {id: id, input: input, target: target}
 
-# Prompts that are alike are routed alike: a sentence-embedding model says which are. Its vectors are kept in
-# the database.
+# Similar prompts are routed to similar candidates; a sentence-embedding model measures the similarity. Its
+# vectors are stored in the database.
 embedder: {type: transformers, text: "{{ task }}: {{ input }}"}
 
-# For reports alone: of which kind a prompt is.
+# The field with the type of a prompt; used only in reports.
 prompt_type: task
 
 # An answer is right if what follows its last ">" is one of the targets.
 judge: {type: exact, extract: '(?:^|>)([^>]*)$$'}
 
-# PAK-UCB: for each candidate a kernel regression of its scores on the vectors of the prompts it was given.
+# PAK-UCB: for each candidate, a kernel regression of its scores on the vectors of its prompts.
 selector: {name: pak-ucb, params: {kernel: rbf}}
 batch_size: 20
 
-# Answer so many prompts. Later ones: winnow route demo-routes --prompt 17+25 --field task=sum --target 42
+# Number of prompts to answer. To answer a further one:
+#   winnow route demo-routes --prompt 17+25 --field task=sum --target 42
 stopping: {budget: $budget}
 
-# How it is run, which changes no result: all models stay loaded.
+# Settings of the run, which do not change results: all models stay loaded.
 execution: {max_loaded: $loaded}
 """)
 
 
 def route_text(folder: Path, stream: Path, recipes: Sequence[Recipe]) -> str:
-    """The campaign over the checkpoints of `recipes` in `folder` and the prompts in `stream`, as YAML."""
+    """YAML of the campaign with the checkpoints of `recipes` in `folder` and the prompts in `stream`."""
     return _TEXT.substitute(
         common_sections(folder, stream, recipes),
         style=STYLE,
@@ -79,7 +81,7 @@ def route_text(folder: Path, stream: Path, recipes: Sequence[Recipe]) -> str:
 
 
 def stream_lines() -> str:
-    """The examples of all demos in a mixed order, one a line."""
+    """The examples of all demos in a random, fixed order, as JSON lines."""
     examples = list(evaluation_examples())
     random.Random(ORDER_SEED).shuffle(examples)
     return "".join(json.dumps(asdict(example)) + "\n" for example in examples)

@@ -1,6 +1,6 @@
-"""Figures that a browser draws and updates; a reader's zoom is kept.
+"""Show Plotly figures that keep a reader's zoom when their data change.
 
-Streamlit's own element is recreated whenever its figure changes, which loses the zoom.
+Streamlit's own element is created again whenever its figure changes, which loses the zoom.
 """
 
 from functools import cache
@@ -19,21 +19,21 @@ from streamlit.components.v2.types import ComponentRenderer
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 
 ADDRESS = "/winnow-plotly.js"
-"""The address of the figure library on the dashboard's server."""
+"""Path of Plotly's script on the dashboard's server."""
 DAY = 86_400
-"""Number of seconds for which a browser may cache the library."""
+"""Seconds for which a browser may cache Plotly's script."""
 
 
 def show_figure(figure: Figure, *, key: str, of: str | None = None) -> None:
     """Show a figure of the report in the page's colours.
 
     Args:
-        figure: Changed in place.
+        figure: The figure; its template is changed in place.
         key: Key of the figure on its page.
-        of: Name of the figure's subject, such as a campaign: a zoom is kept while it is the same; without it,
-            while the figure exists.
+        of: Name of the figure's subject, such as a campaign. The zoom is kept while the subject is the same;
+            for None, while the figure exists.
     """
-    # In place: to copy a figure takes plotly ten times as long as all else here.
+    # Change it in place: copying a figure takes Plotly ten times as long as everything else here.
     figure.layout.template = themes()["dark" if st.context.theme.type == "dark" else "light"]
     library = f"{ADDRESS}?version={plotly.__version__}"
     written = to_json(figure, validate=False)
@@ -42,7 +42,7 @@ def show_figure(figure: Figure, *, key: str, of: str | None = None) -> None:
 
 
 def library_route() -> Route:
-    """The route of the library, with the same access checks as all other addresses."""
+    """The route of Plotly's script; access is checked as for all other addresses."""
     file = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
     async def answer(_: Request) -> FileResponse:

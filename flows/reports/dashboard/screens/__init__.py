@@ -1,1 +1,1 @@
-"""The pages of the dashboard, and their common parts."""
+"""The pages of the dashboard, one module with a function `show` each, and their common parts."""

@@ -1,4 +1,4 @@
-"""A campaign's live page: its answer, its leaderboard and the figures of its report."""
+"""The page Campaign: a campaign's answer, its leaderboard and the figures of its report, live."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 from sqlalchemy.orm import Session
 
-from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.db import read_session, show_errors
 from winnow.flows.reports.dashboard.plots import show_figure
 from winnow.flows.reports.dashboard.screens.comparisons_page import FAILURES
 from winnow.flows.reports.dashboard.widgets import (
@@ -37,12 +37,12 @@ from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 
 PATIENCE = 60.0
-"""Seconds for computing a campaign's figures."""
+"""Seconds after which reading a campaign's data is aborted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """Identifies a campaign's state; equal versions show the same page."""
+    """Identifies the state of a campaign; the page is the same for equal versions."""
 
     campaign_id: int
     rounds: int
@@ -54,26 +54,30 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything that the page of a campaign shows."""
+    """All data that a campaign's page shows, from one state of the campaign."""
 
     version: Version
     status: CampaignStatus
     leaderboard: Sequence[Row]
     sections: Sequence[Section]
     read: PageCache
-    """Cached reads, which the same reader's next call continues."""
+    """Cache for the same reader's next call."""
 
 
 def look_at(name: str, last: Snapshot | None) -> Snapshot:
-    """The campaign's current state; `last` itself if nothing has changed since.
+    """Read a campaign's current data; return `last` itself if nothing has changed since.
 
-    Everything is read from one state of the database, so that all parts of the page are consistent.
+    Everything is read in one transaction, so that all parts of the page are consistent.
+
+    Args:
+        name: Name of the campaign.
+        last: The reader's last snapshot, or None.
 
     Raises:
         StorageError: If the database cannot be read, or has no campaign of that name.
     """
-    # Hundreds of thousands of rows are read of a large campaign, and kept: there is no garbage among them.
-    with not_collecting(), asking(PATIENCE) as session:
+    # A large campaign has hundreds of thousands of rows, which are kept, so garbage collection finds nothing.
+    with not_collecting(), read_session(PATIENCE) as session:
         campaign = campaign_records.get_campaign(session, name)
         version = _version(session, campaign)
         if last is not None and last.version == version:
@@ -83,7 +87,7 @@ def look_at(name: str, last: Snapshot | None) -> Snapshot:
             version=version,
             status=campaign_status(Look(session, campaign), in_full=True),
             leaderboard=list(ask(Look(session, campaign), "leaderboard")),
-            # Single comparisons have a page of their own.
+            # Single comparisons are shown on a separate page.
             sections=sections_of(Look(session, campaign), with_samples=False, read=read),
             read=read,
         )
@@ -101,25 +105,25 @@ def _version(session: Session, campaign: CampaignRecord) -> Version:
 
 
 EVERY = 2.0
-"""Seconds between two looks; without a finished round nothing is computed or drawn again."""
+"""Seconds between two checks for changes; nothing is computed or drawn again unless a round was finished."""
 
 LAST_LOOK = "last look"
-"""Session key."""
+"""Session key of the last snapshot."""
 
 
 Link = Callable[[str, Mapping[str, str]], None]
-"""Draws a link with this label to a page with these address parameters."""
+"""A function that draws a link with a label to a page with address parameters."""
 
 
 def show(comparisons: Link, compare: Link) -> None:
     """Show the page.
 
     Args:
-        comparisons: Links to the page Comparisons.
-        compare: Links to the page Compare.
+        comparisons: Draws a link to the page Comparisons.
+        compare: Draws a link to the page Compare.
     """
-    with problems_shown():
-        with asking() as session:
+    with show_errors():
+        with read_session() as session:
             names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
         if not names:  # else the campaign's name is the title
             st.title("Campaign")
@@ -138,8 +142,8 @@ def _look(name: str) -> Snapshot:
 
 
 def _wait(name: str, drawn: Snapshot) -> None:
-    """Redraw the whole page when results have changed; until then the reader's view stays unchanged."""
-    with problems_shown():
+    """Draw the whole page again if results have changed; else leave the reader's view unchanged."""
+    with show_errors():
         if _look(name) is not drawn:
             st.rerun()
 
@@ -157,18 +161,18 @@ def _head(status: CampaignStatus) -> None:
 
 
 def _lines(lines: Sequence[Line], *, key: str) -> None:
-    for number, (word, said) in enumerate(lines):  # a word may begin several lines
+    for number, (word, text) in enumerate(lines):  # several lines can have the same label
         left, right = st.columns([1, 8])
         with left:
             show_soft(word, key=f"word-{key}-{number}")
-        right.text(sentence(said))
+        right.text(sentence(text))
 
 
 def _leaderboard(look: Snapshot, comparisons: Link, compare: Link) -> None:
     st.header("Leaderboard")
     if not look.leaderboard:
         return
-    st.caption("Click a candidate for links to its failures and to a comparison with the best one.")
+    st.caption("Click a candidate for links to its failures and to its comparison with the best candidate.")
     rows = [_numbers_first(row) for row in look.leaderboard]
     chosen = pick_row(rows, key=f"leaderboard-{look.version.campaign_id}", by_cell=True)
     if chosen is None:
@@ -186,7 +190,7 @@ def _leaderboard(look: Snapshot, comparisons: Link, compare: Link) -> None:
 
 
 def _numbers_first(row: Row) -> Row:
-    """A candidate's estimate before its status: a phone only has room for one of the two."""
+    """Move the estimate and interval before the status, because a phone shows only the first columns."""
     first = {key: row[key] for key in ("candidate", "estimate", "lower", "upper")}
     return {**first, **row}
 

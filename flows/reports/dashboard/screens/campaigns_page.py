@@ -1,4 +1,4 @@
-"""The page with all campaigns of the database and their status."""
+"""The page Campaigns: all campaigns of the database with their status."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 from sqlalchemy.orm import Session
 
-from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.db import read_session, show_errors
 from winnow.flows.reports.dashboard.widgets import (
     SHARE,
     pick_row,
@@ -24,13 +24,13 @@ from winnow.tasks.queries.status import CampaignStatus, campaign_status, left_ou
 from winnow.tasks.text.phrases import list_of
 
 EVERY = 5.0
-"""Seconds between two looks."""
+"""Seconds between two updates of the table."""
 
 PATIENCE = 60.0
-"""Maximum seconds of the first read; later ones only read changes."""
+"""Seconds after which a query is aborted; the first one reads all campaigns, later ones only changes."""
 
 LAST_LOOK = "last look at all campaigns"
-"""Session key."""
+"""Session key of the rows of the last update."""
 
 
 def show(open_campaign: Callable[[], None]) -> None:
@@ -44,8 +44,8 @@ def show(open_campaign: Callable[[], None]) -> None:
 
 
 def _table(open_campaign: Callable[[], None]) -> None:
-    with problems_shown():
-        with asking(PATIENCE) as session:
+    with show_errors():
+        with read_session(PATIENCE) as session:
             wrong = list[str]()
             known = campaign_rows(session, st.session_state.get(LAST_LOOK, {}), wrong.append)
         for sentence in wrong:
@@ -63,24 +63,26 @@ def _table(open_campaign: Callable[[], None]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownRow:
-    """A campaign's row, with the data from which it was computed."""
+class CachedRow:
+    """A campaign's row, with the state from which it was computed."""
 
     row: Row
-    made_of: tuple[CampaignRecord, int | None] | None
-    """The campaign as stored and its last decision; None if the row can change without them, for example
-    while a process runs it or annotators are needed."""
+    state: tuple[CampaignRecord, int | None] | None
+    """The stored campaign and the id of its last decision.
+
+    None if the row can change while these stay the same: while a process runs the campaign, or it waits for
+    annotators."""
 
 
 def campaign_rows(
-    session: Session, known: Mapping[str, KnownRow], tell: Callable[[str], object] = lambda _: None
-) -> dict[str, KnownRow]:
-    """One row per campaign, by its name, newest first.
+    session: Session, known: Mapping[str, CachedRow], tell: Callable[[str], object] = lambda _: None
+) -> dict[str, CachedRow]:
+    """Name -> row of each campaign, newest first.
 
     Args:
-        session: Reads the results.
-        known: Rows of the previous call, reused for campaigns that have not changed since.
-        tell: Called with a sentence for each campaign that cannot be shown.
+        session: Session on the results database.
+        known: Result of the previous call; rows of campaigns that have not changed are reused.
+        tell: Called with a sentence for each campaign that cannot be read.
     """
     decisions, held = latest_decision_ids(session), {each.campaign_id for each in unreleased(session)}
     rows = {}
@@ -88,16 +90,16 @@ def campaign_rows(
     for sentence in wrong:
         tell(str(sentence))
     for record in reversed(records):
-        made_of = (record, decisions.get(record.id))
+        state = (record, decisions.get(record.id))
         last = known.get(record.name)
-        if last is None or last.made_of != made_of or record.id in held:
+        if last is None or last.state != state or record.id in held:
             try:
                 status = campaign_status(Look(session, record))
             except campaign_records.UNREADABLE as error:
                 tell(f"campaign '{record.name}' {left_out(error)}")
                 continue
             at_rest = status.holder is None and status.state != "waiting"
-            last = KnownRow(row=_row(record, status), made_of=made_of if at_rest else None)
+            last = CachedRow(row=_row(record, status), state=state if at_rest else None)
         rows[record.name] = last
     return rows
 

@@ -1,11 +1,11 @@
-"""Two candidates side by side, of one campaign or of two: their differences by tag and by example."""
+"""The page Compare: two candidates, of one campaign or of two, and their differences by tag and example."""
 
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from winnow.flows.reports.dashboard.db import asking, on_campaign
+from winnow.flows.reports.dashboard.db import on_campaign, read_session
 from winnow.flows.reports.dashboard.opened_row import open_row
 from winnow.flows.reports.dashboard.plots import show_figure
 from winnow.flows.reports.dashboard.screens.comparison_view import (
@@ -49,17 +49,17 @@ from winnow.tasks.spec.judge_tree import spares
 from winnow.tasks.text.phrases import amount, ends, rounded
 
 PATIENCE = 30.0
-"""Seconds for reading the scores of two candidates."""
+"""Seconds after which reading the scores of two candidates is aborted."""
 MOST_EXAMPLES = 500
-"""Rows in the table, those with the largest differences."""
+"""Maximum number of rows in the table; those with the largest differences are shown."""
 TABLE_HEIGHT = 320
 """Height in pixels."""
 LONGEST_IN_BOX = 24
-"""Maximum width of a name in a third of the page, in terminal columns."""
+"""Maximum width of a name in a box of a third of the page, in terminal columns."""
 FIRST, SECOND, OTHER = "first", "second", "with"
-"""Address parameters: the two candidates, and the campaign of the second one."""
+"""Parameters of the page's address: the two candidates, and the campaign of the second one."""
 FIELD, EXAMPLE, WHOLE = "by", "example", "whole"
-"""Address parameters: the field for grouping, the open example, and whether its texts are shown in full."""
+"""Parameters of the address: field for grouping, open example, and whether its texts are shown in full."""
 WITHOUT_EQUAL = (
     " Examples on which outputs were equal have no verdicts and are left out, so this is not the difference "
     "on all examples."
@@ -67,7 +67,7 @@ WITHOUT_EQUAL = (
 
 
 def show() -> None:
-    """The page."""
+    """Show the page."""
     on_campaign("Compare", _show_chosen)
 
 
@@ -77,9 +77,9 @@ def _show_chosen(campaign: CampaignRecord, records: Sequence[CampaignRecord]) ->
 
 
 def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:
-    """The candidates that the reader compares, by default the two best of the campaign.
+    """Show the boxes, and return the two candidates to compare, by default the campaign's two best.
 
-    None if both must be of one campaign with a single candidate.
+    None if both candidates are to be from one campaign that has only one candidate.
     """
     left, right, beside = st.columns(3)
     newest_first = list(reversed(names))
@@ -93,11 +93,11 @@ def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:
         most=LONGEST_IN_BOX,
     )
     assert other is not None, "a box with an index holds a name"
-    with asking() as session:
+    with read_session() as session:
         ours, theirs = (campaign_records.get_campaign(session, each) for each in (name, other))
         mine, yours = (_ranked(Look(session, each)) for each in (ours, theirs))
     if other == name and len(mine) < 2:
-        st.text("This campaign has one candidate: choose another campaign to compare it with.")
+        st.text("This campaign has only one candidate. Choose another campaign to compare it with.")
         return None
     first = _candidate(left, FIRST, "First candidate", mine, mine[0], key=name)
     best = next((each for each in yours if other != name or each != first), yours[0])
@@ -129,11 +129,11 @@ def _candidate(
 
 def _show(first: Side, second: Side) -> None:
     if first == second:
-        st.text("These two are the same: choose another candidate, or another campaign.")
+        st.text("Both candidates are the same. Choose another candidate or another campaign.")
         return
     if first.campaign.id != second.campaign.id:
         _show_campaigns(first.campaign, second.campaign)
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         examples = paired_examples(session, first, second)
         is_cut = are_cut(session, first, second)
     st.header("Difference")
@@ -149,25 +149,25 @@ def _show(first: Side, second: Side) -> None:
 
 
 def why_nothing(first: Side, second: Side) -> str:
-    """Reason why no example has scores of both candidates, with a remedy if one exists."""
+    """The reason why no example has scores of both candidates, with a remedy if one exists."""
     same = first.campaign.id == second.campaign.id
     if any(traits_of(each.campaign.objective).compares_pairs for each in (first, second)):
-        met = "These two have no duel with an outcome"
-        return f"{met}: choose two that did." if same else "Duels of two campaigns cannot be compared."
+        none = "These candidates have no duel with an outcome"
+        return f"{none}. Choose two others." if same else "Duels of two campaigns cannot be compared."
     if same and traits_of(first.campaign.objective).is_stream:
-        return "No prompt has a score of both: each prompt is routed to one candidate."
+        return "No prompt has scores of both candidates, because each prompt is routed to one candidate."
     if same:
-        return "No example has a score of both candidates."
+        return "No example has scores of both candidates."
     return (
-        "No example has a score of both: an example of two campaigns is the same if its key, fields and "
-        "targets are. Choose a campaign on the same data."
+        "No example has scores of both candidates. Examples of two campaigns are the same if their key, "
+        "fields and targets are equal. Choose a campaign on the same data."
     )
 
 
 def sentence(first: Side, second: Side, found: PairedDifference) -> str:
-    """A sentence with the mean difference, its interval, and how many examples each is higher on."""
+    """A sentence with the mean difference, its interval, and on how many examples each scores higher."""
     even = found.n - found.first_higher - found.second_higher
-    names = [_called(side, first.campaign.id != second.campaign.id) for side in (first, second)]
+    names = [_side_name(side, first.campaign.id != second.campaign.id) for side in (first, second)]
     mean, (lower, upper) = rounded(found.mean, "+"), ends(found.lower, found.upper, "+")
     return (
         f"On {found.n:,} examples, {names[0]} minus {names[1]}: {mean}, between {lower} and {upper}; "
@@ -175,7 +175,7 @@ def sentence(first: Side, second: Side, found: PairedDifference) -> str:
     )
 
 
-def _called(side: Side, with_campaign: bool) -> str:
+def _side_name(side: Side, with_campaign: bool) -> str:
     return f"{side.candidate} of {side.campaign.name}" if with_campaign else side.candidate
 
 
@@ -214,7 +214,7 @@ def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample])
     ordered = sorted(examples, key=lambda each: -abs(each.difference))[:MOST_EXAMPLES]
     cut = f", {MOST_EXAMPLES} of {len(examples):,}" if len(examples) > MOST_EXAMPLES else ""
     st.caption(f"Largest differences first{cut}. Click an example to read both outputs.")
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         texts = browse.beginnings(
             session,
             [id_ for each in ordered for id_ in (each.first_comparison, each.second_comparison)],
@@ -257,7 +257,7 @@ def _row(example: PairedExample, first: str, texts: Mapping[int, Row]) -> Row:
 
 
 def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         statuses = [campaign_status(Look(session, each)) for each in (ours, theirs)]
         boards = [
             {row["candidate"]: row for row in ask(Look(session, each), "leaderboard")}
@@ -269,26 +269,26 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
     )
     if differing := other_numbers([ours, theirs]):
         show_soft(
-            f"The two differ in {', '.join(differing)}: their estimates measure different things and are "
-            "not shown side by side. A difference between their scores can be due to this.",
+            f"The campaigns differ in {', '.join(differing)}, so their estimates measure different things "
+            "and are not shown side by side. A difference between scores can be due to this.",
             key="different",
         )
     elif rows := drift_rows(*boards):
         other_data = "" if ours.dataset_id == theirs.dataset_id else " The examples are not the same."
         show_soft(
-            "Candidates of the same name in both, and the second campaign's estimate minus the first "
-            f"one's. This drift is not tested.{other_data}",
+            "Candidates of the same name in both campaigns, and the drift: the second campaign's estimate "
+            f"minus the first one's. The drift is not tested.{other_data}",
             key="drift",
         )
         show_rows(rows, key="drift-rows")
 
 
 def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
-    """A row with a campaign's state, answer and spending."""
+    """A row with a campaign's state, answer and costs."""
     best, totals = status.answer.of_best, status.totals
     return {
         "campaign": status.name,
-        "stands": headline(status.answer, status.state),
+        "state": headline(status.answer, status.state),
         "best": best and best.name,
         "estimate": best and best.estimate,
         "lower": best and best.lower,
@@ -304,7 +304,7 @@ def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
 
 
 def drift_rows(ours: dict[str, Row], theirs: dict[str, Row]) -> list[Row]:
-    """The candidates of both leaderboards, in the order of the second one."""
+    """One row per candidate of both leaderboards, with both estimates, in the order of the second one."""
     shared = [name for name in theirs if name in ours]
     rows = []
     for name in shared:

@@ -1,4 +1,4 @@
-"""Comparisons with everything behind their outcomes: prompts, answers, judges' replies, stars and notes."""
+"""Draw comparisons in full: prompts, outputs, judges' replies, stars and notes."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE
-from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
+from winnow.flows.reports.dashboard.db import read_session, show_errors, writable_database
 from winnow.flows.reports.dashboard.widgets import ANNOTATOR, show_heading, show_passage, show_soft
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.sections.samples import ending, judge_name, place_of
@@ -23,15 +23,15 @@ from winnow.tasks.objectives.human.annotating import LONGEST_NOTE, UNNAMED, take
 from winnow.tasks.text.phrases import example_name
 
 MOST_CHARACTERS = 20_000
-"""Maximum characters of each text, unless shown in full."""
+"""Maximum characters of each text that are read, unless whole texts are shown."""
 PREVIEW = 200
-"""Characters of each text in a table."""
+"""Maximum characters of each text in a table."""
 MOST_WORDS = 2_000
-"""Maximum words of each output that are compared: the time grows with their product."""
+"""Maximum words of each output that are compared; the time grows with the product of both numbers."""
 
 
 def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> None:
-    """Draw a comparison: input, target and output side by side, and below them everything behind the outcome.
+    """Draw a comparison: input, target and output side by side, then prompts, judgments and stored data.
 
     Args:
         campaign: The campaign of the comparison.
@@ -65,10 +65,10 @@ def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool
 
 
 def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) -> None:
-    """Draw two comparisons of the same example: its input and target, and below them both outputs.
+    """Draw two comparisons on the same example: input and target, and below them both outputs.
 
     Args:
-        compared: The campaign and the id of each comparison; both score a single output.
+        compared: Campaign and id of each comparison; both comparisons score a single output.
         whole: Whether long texts are read in full.
     """
     found = [_read(campaign, comparison_id, whole=whole) for campaign, comparison_id in compared]
@@ -97,10 +97,10 @@ def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) ->
 
 
 def _word_diff(first: str, second: str) -> None:
-    """Draw the second output with marks for words that only one of both has."""
+    """Draw the differences of two outputs, with marks for words that only one of them has."""
     with st.expander("Words that differ", expanded=first != second, key="pair-diff"):
         if first == second:
-            st.text("Both outputs are the same.")
+            st.text("Both outputs are equal.")
             return
         cut = max(len(WORDS.findall(each)) for each in (first, second)) > MOST_WORDS
         st.caption(
@@ -115,7 +115,7 @@ WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def word_diff(first: str, second: str) -> str:
-    """Two texts as one HTML paragraph: `<del>` around words of the first only, `<ins>` of the second."""
+    """Two texts as an HTML paragraph: `<del>` marks words only in the first, `<ins>` only in the second."""
     before, after = (WORDS.findall(readable(each))[:MOST_WORDS] for each in (first, second))
     found = []
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -133,28 +133,28 @@ GONE = "This comparison was deleted."
 
 
 def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple[Row, list[Row]] | None:
-    """A comparison and its judgments; None if the comparison does not exist."""
+    """A comparison and its judgments; None if the comparison was deleted."""
     characters = None if whole else MOST_CHARACTERS
-    with asking() as session:
+    with read_session() as session:
         row = browse_views.comparison(session, campaign.id, comparison_id, characters=characters)
         judgments = browse_views.judgments(session, comparison_id, characters=characters)
     return None if row is None else (row, judgments)
 
 
 def _input(row: Row) -> str:
-    """The example's input, or all its fields if it has no field of that name."""
+    """The example's field `input`; if it is missing or no text, all fields as JSON."""
     given = row["fields"].get("input")
     return given if isinstance(given, str) else _as_json(row["fields"])
 
 
 def _target(row: Row) -> str:
-    """The example's targets, one per line."""
+    """The example's targets, one per line; as JSON if a target is no text."""
     targets = row["targets"]
     return "\n".join(targets) if all(isinstance(each, str) for each in targets) else _as_json(targets)
 
 
 def _input_and_target(row: Row, *, whole: bool, output: bool = False) -> None:
-    """Draw the example's input, targets and label side by side, and the output of the first candidate."""
+    """Draw the example's input, targets and label side by side; if `output`, also the first output."""
     label = None if row["label"] is None else _as_json(row["label"])
     given = {"input": _input(row), "target": _target(row), "label": label}
     shown = {name: text for name, text in given.items() if text}
@@ -174,16 +174,16 @@ def _as_json(value: object) -> str:
 
 
 def _readings(row: Row, key: str = "") -> None:
-    """Draw the judged part of the output, unless it is the whole, and the reason for a missing outcome."""
+    """Draw the part of the output that the judge read, unless it is all, and why an outcome is missing."""
     for name, label in (("answer", "read by the judge"), ("detail", "reason for no outcome")):
         if row[name] is not None and not (name == "answer" and row["answer"] == row["text"]):
             show_passage(label, row[name], row[f"{name}_length"], key=f"{name}{key}")
 
 
 def listed(rows: Sequence[Row]) -> list[Row]:
-    """Comparisons as table rows: candidates, example with input and target, outputs, outcome.
+    """Comparisons as rows of a table: outcome, example with input and target, outputs, candidates.
 
-    Cells that are equal in all rows are omitted, unless readers look for them.
+    Notes are shown only if a row has one; judge and round only if they differ between rows.
     """
     has_notes = any(row["noted"] for row in rows)
     several = {name for name in ("judge", "round") if len({row[name] for row in rows}) > 1}
@@ -206,7 +206,7 @@ def listed(rows: Sequence[Row]) -> list[Row]:
 
 
 def example_cells(row: Row) -> Row:
-    """The cells of a row that identify the example, with the beginnings of its input and target."""
+    """Cells with the example's name and the beginnings of its input and target."""
     return {
         "example": _name_of(row),
         "input": _unescaped(row["input"]),
@@ -229,11 +229,11 @@ def _winner(row: Row) -> str | None:
 
 
 ESCAPED = re.compile(r"(?:\\u[0-9a-f]{4})+")
-"""Matches characters outside ASCII in stored JSON."""
+"""Matches escaped characters in stored JSON."""
 
 
 def _unescaped(text: str | None) -> str | None:
-    """The beginning of an example's input; for JSON, with unescaped characters."""
+    """Replace escapes by characters if a text is the beginning of JSON; return other texts unchanged."""
     if text is None or not text.startswith(("{", "[")):
         return text
     return ESCAPED.sub(lambda found: json.loads(f'"{found[0]}"'), text)
@@ -244,13 +244,13 @@ def _name_of(row: Row) -> str:
 
 
 def heading(row: Row) -> str:
-    """The names of the compared candidates and of the example."""
-    rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
-    return f"{row['candidate']}{rival} on example {_name_of(row)}"
+    """Heading of a comparison: names of the candidates and of the example."""
+    opponent = f" against {row['candidate_b']}" if row["candidate_b"] else ""
+    return f"{row['candidate']}{opponent} on example {_name_of(row)}"
 
 
 def facts(row: Row) -> list[str]:
-    """The comparison's outcome, its planned position, its judge and its losses."""
+    """Short texts with a comparison's outcome, round and position, judge and losses."""
     return [
         ending(row),
         place_of(row),
@@ -269,7 +269,7 @@ ENDS = ("", "_b")
 
 
 def _behind(row: Row) -> None:
-    """Draw the data behind the outputs: prompts, and the stored example."""
+    """Draw the prompts and the stored example of a comparison."""
     ends = ENDS if row["candidate_b"] else ENDS[:1]
     _prompts(row, [end for end in ends if not (end and row["prompt_b"] == row["prompt"])])
     with st.expander("Example as stored", key="example-as-stored"):
@@ -289,24 +289,24 @@ PASSAGES = {"prompt": "prompt", "reasoning": "reasoning", "text": "output"}
 
 
 def _output(row: Row, end: str, *, key: str = "") -> None:
-    """Draw the output of one side of a comparison, its reasoning, and its origin."""
+    """Draw the output of one side of a comparison, its reasoning, and its model, engine and cost."""
     if row[f"text{end}"] is None:
         show_soft(f"{row[f'candidate{end}']}: no output", key=f"none{end}{key}")
         return
     _passage(row, "text", end, key=key)
     _passage(row, "reasoning", end, key=key)
-    show_soft(_made(row, end), key=f"made{end}{key}")
+    show_soft(_origin(row, end), key=f"made{end}{key}")
 
 
 def _passage(row: Row, name: str, end: str, *, key: str) -> None:
     text = row[f"{name}{end}"]
-    if text is not None:  # most models tell no reasoning
-        of_whom = f"of {row[f'candidate{end}']}" if row["candidate_b"] else ""
-        label = f"{PASSAGES[name]} {of_whom}".strip()
+    if text is not None:  # most models return no reasoning
+        candidate = f"of {row[f'candidate{end}']}" if row["candidate_b"] else ""
+        label = f"{PASSAGES[name]} {candidate}".strip()
         show_passage(label, text, row[f"{name}{end}_length"], key=f"{name}{end}{key}")
 
 
-def _made(row: Row, end: str) -> str:
+def _origin(row: Row, end: str) -> str:
     return (
         f"{row[f'model{end}']} on {row[f'engine{end}']}, {row[f'input_tokens{end}']} tokens in, "
         f"{row[f'output_tokens{end}']} out, {row[f'seconds{end}']:.3g} s, "
@@ -317,7 +317,7 @@ def _made(row: Row, end: str) -> str:
 def _judgments(
     row: Row, judgments: Sequence[Row], places: Sequence[DeltaGenerator], *, key: str = ""
 ) -> None:
-    """Draw each call of a judge model, in separate places."""
+    """Draw each call of a judge model in its own place."""
     for place, judgment in zip(places, judgments, strict=True):
         with place, st.container(border=True):
             show_soft(judgment_line(row, judgment), key=f"judgment-{judgment['number']}{key}")
@@ -332,12 +332,12 @@ def _judgments(
 
 
 def _columns(count: int) -> list[DeltaGenerator]:
-    """Columns for two judgments in a row: usually the two orders of one question."""
+    """Places for judgments, two side by side, because they usually are the two orders of one question."""
     return [column for _ in range(0, count, 2) for column in st.columns(2)][:count]
 
 
 def judgment_line(row: Row, judgment: Row) -> str:
-    """A judge's call in one line: metric, judge, order of the answers, attempt and verdict."""
+    """A judge's call as one line: metric, judge, order of the answers, attempt and verdict."""
     again = f", attempt {judgment['attempt'] + 1}" if judgment["attempt"] else ""
     verdict = (
         f"no verdict: {judgment['reason']}"
@@ -353,11 +353,11 @@ STAR = "\N{BLACK STAR}"
 
 
 def edit_note(campaign: CampaignRecord, row: Row) -> None:
-    """Show the star and the note of a comparison, as controls if readers can write here.
+    """Show a comparison's star and note; if the page allows labels, as controls.
 
     Args:
         campaign: The campaign of the comparison.
-        row: The comparison; nothing is shown if it has no output.
+        row: The comparison; without an output, no controls are shown.
     """
     is_starred, text = row["noted"] == STARRED, row["note"] or ""
     if not os.environ.get(ALLOW_LABELS_VARIABLE):
@@ -369,7 +369,7 @@ def edit_note(campaign: CampaignRecord, row: Row) -> None:
     comparison = row["id"]
 
     def store(*, starred: bool, note: str) -> None:
-        with problems_shown(), labelling() as database:
+        with show_errors(), writable_database() as database:
             annotator = st.session_state.get(ANNOTATOR) or UNNAMED
             take_note(database, comparison, is_starred=starred, text=note, annotator=annotator)
 
@@ -393,5 +393,5 @@ def edit_note(campaign: CampaignRecord, row: Row) -> None:
         key=f"note-{comparison}",
         max_chars=LONGEST_NOTE,
         on_change=write,
-        placeholder="for everybody who reads this database",
+        placeholder="visible to all readers of this database",
     )

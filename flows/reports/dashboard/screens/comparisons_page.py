@@ -1,6 +1,6 @@
-"""A browser of single comparisons: filters, a page of the newest ones, and one comparison in full.
+"""The page Comparisons: filters, a table of comparisons, newest first, and one comparison in full.
 
-The filters, the page and the open comparison are in the page's address.
+The page's address contains the filters, the page of the table and the open comparison.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from winnow.flows.reports.dashboard.db import asking, on_campaign
+from winnow.flows.reports.dashboard.db import on_campaign, read_session
 from winnow.flows.reports.dashboard.opened_row import forget_row, has_opened, open_row
 from winnow.flows.reports.dashboard.screens.comparison_view import PREVIEW, listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
@@ -30,48 +30,50 @@ from winnow.tasks.queries.warnings.from_outputs import OUT
 
 ANYTHING, SCORED, UNSCORED = "any", "has an outcome", "has none"
 BECAUSE = "none: "
-"""Prefix of a reason."""
+"""Prefix, in the box of outcomes, of a reason for a missing outcome."""
 
 FAILURES, DIFFERS, ELIMINATED, NOTED = "failures", "differs", "eliminated", "starred"
 SHOW = {FAILURES: "Failures", DIFFERS: "Differs", ELIMINATED: "Eliminated", NOTED: "Starred or noted"}
-"""One-click filters, by their names in the address."""
+"""Name in the page's address -> label, of filters that are set by one click."""
 KINDS: Mapping[str, Kind] = {FAILURES: "failures", DIFFERS: "differs", NOTED: "noted"}
 EXPLAINED = {
-    FAILURES: "Comparisons with a score below 0.5, or with none.",
-    DIFFERS: "Comparisons on examples on which another candidate has another output or score.",
+    FAILURES: "Comparisons with a score below 0.5, or without a score.",
+    DIFFERS: "Comparisons on examples for which another candidate has a different output or score.",
     ELIMINATED: "Comparisons of candidates that were eliminated, dropped or found worse.",
-    NOTED: "Comparisons that a reader starred or wrote a note on.",
+    NOTED: "Comparisons with a star or a note by a reader.",
 }
 OF_DUELS = {
     FAILURES: "Duels that the chosen candidate lost, and duels without an outcome.",
     DIFFERS: "Duels between two different outputs.",
 }
-"""Meaning, for duels, of the two filters that differ from other campaigns."""
+"""Explanations of filters that have another meaning for duels."""
 
 LONGEST_IN_BOX = 20
 """Maximum width of a name in a box above the table, in terminal columns."""
 PAGE = 50
 """Number of rows per page."""
 TABLE_HEIGHT = 320
-"""Height in pixels: about eight rows, so that the comparison below is visible."""
+"""Height in pixels, about eight rows, so that the comparison below is visible."""
 
 STARTS = "starts of pages"
-"""Session key: the campaign and filters, and the place before which each opened page begins."""
+"""Session key of the campaign with the filters, and of the place before which each opened page begins."""
 NEWEST: Place = (-1, -1)
-"""The start of the page with the newest comparisons, before it was shown."""
+"""Start of the page with the newest comparisons, until the page is shown."""
 PLACE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
-"""Matches a place in the page's address."""
+"""Matches a place (round and position) in the page's address."""
 BEFORE, OPEN, WHOLE = "before", "at", "whole"
-"""Address parameters: the start of the page, the open comparison, and whether its texts are shown in full."""
+"""Parameters of the address: start of the page, open comparison, and whether its texts are shown in full."""
 
 
 def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence[str]) -> Filters:
-    """Draw the filter boxes above the table, and return the filters; defaults come from the page's address.
+    """Draw the filter boxes above the table, and return the filters.
+
+    Initial values are from the page's address.
 
     Args:
-        choices: The values by which the campaign's comparisons can be filtered.
+        choices: Values by which the campaign's comparisons can be filtered.
         campaign: The campaign.
-        eliminated: Names of its eliminated candidates.
+        eliminated: Names of the campaign's eliminated candidates.
     """
     given = st.query_params
     show: str | None = st.segmented_control(
@@ -123,15 +125,15 @@ def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence
 
 
 def _choose(place: DeltaGenerator, label: str, names: Sequence[str], campaign: CampaignRecord) -> str | None:
-    """One of some names, or none; the box begins with that of the page's address."""
+    """Show a box of names and return the chosen one, or None; the page's address has the initial value."""
     key = _linked(label.lower(), names, campaign)
     return choose_name(place, label, names, key=key, index=None, placeholder=ANYTHING, most=LONGEST_IN_BOX)
 
 
 def _linked(parameter: str, options: Sequence[str], campaign: CampaignRecord) -> str:
-    """The key of a box whose initial value is that of the page's address.
+    """The session key of a box; its initial value is set to that of the page's address.
 
-    A default value is not used, because the user could not empty a box with a default.
+    The value is not set as a default, because a reader cannot empty a box with a default.
     """
     key = f"comparisons-{parameter}-{campaign.id}"
     wanted = st.query_params.get(parameter)
@@ -140,9 +142,9 @@ def _linked(parameter: str, options: Sequence[str], campaign: CampaignRecord) ->
     return key
 
 
-def _range(written: str) -> tuple[float, float]:
-    """The limits in the page's address; all outcomes if it has none."""
-    low, _, high = written.partition("-")
+def _range(text: str) -> tuple[float, float]:
+    """Parse limits of outcomes, such as "0.2-0.8"; (0, 1) if the text is not valid."""
+    low, _, high = text.partition("-")
     try:
         limits = (float(low), float(high))
     except ValueError:
@@ -160,13 +162,13 @@ def filters_of(
     show: str | None = None,
     eliminated: Sequence[str] = (),
 ) -> Filters:
-    """The filters set by the boxes; None for an unused box.
+    """Convert the values of the boxes, None for an empty box, to filters.
 
     Args:
         words: Text to search for.
         candidate: Name of a candidate.
         judge: Name of a judge.
-        ending: One of the endings in the box.
+        ending: An option of the box of outcomes.
         between: Lowest and highest outcome.
         show: A key of `SHOW`.
         eliminated: Names of the eliminated candidates.
@@ -186,12 +188,12 @@ def filters_of(
 
 
 def show() -> None:
-    """The page."""
+    """Show the page."""
     on_campaign("Comparisons", _browse)
 
 
 def _browse(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
-    with asking() as session:
+    with read_session() as session:
         choices = browse_views.choices(session, campaign.id)
         board = ask(Look(session, campaign), "leaderboard")
         eliminated = [row["candidate"] for row in board if row["status"] in OUT]
@@ -200,7 +202,7 @@ def _browse(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
     rows = _read(campaign, filters, starts[-1])
     linked = None if has_opened(OPEN) else _place(st.query_params.get(OPEN))
     if linked and starts == [NEWEST] and linked not in map(_place_of, rows[:PAGE]):
-        # The campaign has grown since the link was copied, or the page was not the first one.
+        # The campaign has grown since the link was copied, or the link was from a later page.
         starts.append((linked[0], linked[1] + 1))
         rows = _read(campaign, filters, starts[-1])
     if not rows:
@@ -208,29 +210,29 @@ def _browse(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
         set_address(**{OPEN: None, BEFORE: None})
         return
     if starts == [NEWEST]:
-        # Else a row that is clicked would be another one once a running campaign has added to the top.
+        # Fix the start, so that a click opens the right row even if a running campaign adds rows at the top.
         starts[0] = (rows[0]["round"], rows[0]["position"] + 1)
-    set_address(**{BEFORE: _written(starts[-1]) if len(starts) > 1 else None})
+    set_address(**{BEFORE: _place_text(starts[-1]) if len(starts) > 1 else None})
     st.caption("Newest first. Click a comparison to read it below.")
-    row = _opened(rows, starts)
+    row = _show_table(rows, starts)
     whole = st.toggle(
         "Whole texts",
         value=st.query_params.get(WHOLE) == "yes",
         key=f"comparisons-whole-{campaign.id}",
-        help="Otherwise only the beginning of very long ones is shown.",
+        help="If off, only the beginning of very long texts is shown.",
     )
     set_address(**{WHOLE: "yes" if whole else None})
     show_comparison(campaign, row["id"], whole=whole)
 
 
 def _linked_page() -> list[Place]:
-    """The newest page, and above it the one in the page's address when the page is opened."""
+    """Start of the newest page; when the page is opened with a start in its address, that start, too."""
     linked = None if STARTS in st.session_state else _place(st.query_params.get(BEFORE))
     return [NEWEST] if linked is None else [NEWEST, linked]
 
 
 def _read(campaign: CampaignRecord, filters: Filters, start: Place) -> list[Row]:
-    with asking() as session:
+    with read_session() as session:
         return browse_views.comparisons(
             session,
             campaign.id,
@@ -245,18 +247,18 @@ def _place_of(row: Row) -> Place:
     return row["round"], row["position"]
 
 
-def _written(place: Place) -> str:
-    """A place in the form of the page's address: round and position, counted from 1."""
+def _place_text(place: Place) -> str:
+    """A place as in the page's address: round and position, counted from 1."""
     return f"{place[0] + 1}.{place[1] + 1}"
 
 
-def _place(written: str | None) -> Place | None:
-    found = PLACE.fullmatch(written or "")
+def _place(text: str | None) -> Place | None:
+    found = PLACE.fullmatch(text or "")
     return None if found is None else (int(found[1]) - 1, int(found[2]) - 1)
 
 
-def _opened(rows: Sequence[Row], starts: list[Place]) -> Row:
-    """Show a page of rows, with buttons to turn it; return the open row."""
+def _show_table(rows: Sequence[Row], starts: list[Place]) -> Row:
+    """Show a page of rows with buttons to turn the page; return the open row."""
     page = rows[:PAGE]
 
     def later() -> None:
@@ -272,14 +274,14 @@ def _opened(rows: Sequence[Row], starts: list[Place]) -> Row:
     is_linked = len(starts) > 1 and starts[0] == NEWEST
     number = open_row(
         listed(page),
-        [_written(_place_of(row)) for row in page],
-        # What was chosen on one page is not chosen on the next.
+        [_place_text(_place_of(row)) for row in page],
+        # A key per page, so that a choice on one page does not stay on the next.
         key=f"comparisons-{page[0]['id']}-{page[-1]['id']}",
         address=OPEN,
         height=TABLE_HEIGHT,
         earlier=earlier if len(starts) > 1 else None,
         later=later if len(rows) > PAGE else None,
-        where="older ones" if is_linked else shown_of_pages(len(starts), len(rows), most=PAGE),
+        where="older comparisons" if is_linked else shown_of_pages(len(starts), len(rows), most=PAGE),
     )
     if len(starts) > 1:
         st.button("Newest", on_click=newest)

@@ -1,11 +1,11 @@
-"""Effects of models, prompts and sampling settings on scores, separately and in pairs."""
+"""The page Factors: effects of models, prompts and sampling settings on scores, and their interactions."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 from plotly.graph_objects import Figure
 
-from winnow.flows.reports.dashboard.db import asking, on_campaign
+from winnow.flows.reports.dashboard.db import on_campaign, read_session
 from winnow.flows.reports.dashboard.plots import show_figure
 from winnow.flows.reports.dashboard.widgets import show_rows, show_soft
 from winnow.flows.reports.html.figures.estimates import intervals, parallel
@@ -25,16 +25,16 @@ from winnow.tasks.queries.factors import (
 from winnow.tasks.text.phrases import rounded
 
 PATIENCE = 30.0
-"""Seconds for reading the scores."""
+"""Seconds after which reading the scores is aborted."""
 
 
 def show() -> None:
-    """The page."""
+    """Show the page."""
     on_campaign("Factors", _show_campaign)
 
 
 def _show_campaign(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         is_duel = traits_of(campaign.objective).compares_pairs
         found = None if is_duel else factor_tables(Look(session, campaign))
     if (reason := why_nothing(campaign, found)) is not None:
@@ -44,20 +44,21 @@ def _show_campaign(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> Non
 
 
 def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:
-    """Reason why the page has no effects of factors to show, with a remedy; None if it has some."""
+    """The reason why the page cannot show effects, with a remedy; None if it can."""
     if traits_of(campaign.objective).compares_pairs:
         return (
-            "Duels give single candidates no scores, so there are no effects: Compare shows two candidates."
+            "Duels do not score single candidates, so there are no effects. To compare two candidates, open "
+            "Compare."
         )
     if found is None:
         return (
-            f"There are more than {MOST_LEVELS} models, prompts and sampling settings, too many for this "
-            "page: see Matrix and Compare."
+            f"This campaign has more than {MOST_LEVELS} models, prompts and sampling settings, too many for "
+            "this page. Open Matrix or Compare instead."
         )
     if not found.factors:
         return (
-            "All candidates have the same model, prompt and sampling settings. With several prompts or "
-            "generate_configs, this page shows the effect of each."
+            "All candidates have the same model, prompt and sampling settings. If a campaign has several "
+            "prompts or generate_configs, this page shows the effect of each."
         )
     if not found.scores:
         return f"No scores yet; see winnow status {campaign.name}."
@@ -65,13 +66,13 @@ def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | N
 
 
 def _show(found: FactorTables) -> None:
-    cut = f", those of the first {found.examples:,} examples" if found.is_cut else ""
+    cut = " (the first ones; the campaign has more)" if found.is_cut else ""
     show_soft(f"{found.scores:,} scores on {found.examples:,} examples{cut}.", key="scores")
     st.caption(UNCERTIFIED)
     if found.examples < LEAST_EXAMPLES or lacks_intervals(found):
         st.caption(
-            f"From {LEAST_EXAMPLES} examples on there are intervals: each level, or combination, needs "
-            "that many examples scored together with others, and scores that differ."
+            f"An effect has an interval if its level, or combination of levels, has {LEAST_EXAMPLES} or more "
+            "examples that were also scored for others, and if the scores differ."
         )
     _show_candidates(found)
     for factor in found.factors:
@@ -81,7 +82,7 @@ def _show(found: FactorTables) -> None:
 
 
 def lacks_intervals(found: FactorTables) -> bool:
-    """Whether some effect has an estimate without an interval."""
+    """Whether at least one effect has an estimate without an interval."""
     cells = [(cell.estimate, cell.lower) for pair in found.cells.values() for cell in pair]
     effects = [(effect.estimate, effect.lower) for effect in found.effects]
     return any(estimate is not None and lower is None for estimate, lower in [*effects, *cells])
@@ -90,8 +91,8 @@ def lacks_intervals(found: FactorTables) -> bool:
 def _show_candidates(found: FactorTables) -> None:
     st.header("Candidates")
     st.caption(
-        "Each line is a candidate: its choices, then the mean of its scores. Drag along an axis to keep "
-        "the lines through that range; click elsewhere on the axis to reset."
+        "Each line is a candidate: its model, prompt and sampling settings, then its mean score. Drag along "
+        "an axis to keep only the lines through that range; click elsewhere on the axis to reset."
     )
     show_figure(parallel(found.factors, found.candidates), key="parallel")
     names = [factor.name for factor in found.factors]
@@ -107,7 +108,7 @@ def _show_candidates(found: FactorTables) -> None:
         }
         for each in sorted(found.candidates, key=lambda each: -each.mean)
     ]
-    with st.expander("The same as a table"):
+    with st.expander("Show as a table"):
         show_rows(rows, key="candidates")
 
 
@@ -128,7 +129,7 @@ def _show_factor(name: str, found: FactorTables) -> None:
         show_figure(_effects(rows, f"against the average {name}", "average"), key=f"main-{name}")
     if open_ := [effect.level for effect in effects if effect.estimate is None]:
         show_soft(
-            f"The scores cannot separate the effects of these from other choices: {', '.join(open_)}.",
+            f"The scores cannot separate the effects of these from other factors: {', '.join(open_)}.",
             key=f"open-{name}",
         )
 
@@ -141,15 +142,15 @@ def _show_pair(names: tuple[str, str], cells: Sequence[CellEffect]) -> None:
     first, second = names
     st.header(f"{first.capitalize()} × {second}")
     st.caption(
-        f"Mean scores and their number; empty: no score of this combination. Rows: {first}, columns: "
-        f"{second}."
+        f"Mean scores, with their number in brackets. Empty: no score of this combination. Rows: {first}; "
+        f"columns: {second}."
     )
     show_rows(mean_table(first, cells), key=f"means-{first}-{second}")
     known = [cell for cell in cells if cell.estimate is not None]
     if not known:
         st.text("Too few of these combinations were scored to estimate interactions.")
         return
-    st.caption("Interactions: effect of two choices together beyond the sum of their separate effects.")
+    st.caption("Interactions: effect of a combination beyond the sum of the two separate effects.")
     known.sort(key=lambda cell: -abs(cell.estimate or 0.0))
     rows = [
         {
@@ -160,11 +161,11 @@ def _show_pair(names: tuple[str, str], cells: Sequence[CellEffect]) -> None:
         }
         for cell in known
     ]
-    show_figure(_effects(rows, "beyond what both add", "no interaction"), key=f"pair-{first}-{second}")
+    show_figure(_effects(rows, "interaction effect", "no interaction"), key=f"pair-{first}-{second}")
 
 
 def mean_table(first: str, cells: Sequence[CellEffect]) -> list[Row]:
-    """One row per level of the first factor, one column per level of the second."""
+    """Table of mean scores: a row per level of the first factor, a column per level of the second."""
     rows: dict[str, Row] = {}
     for cell in cells:
         ours, theirs = cell.levels

@@ -1,10 +1,10 @@
-"""The judges of a campaign: flipped verdicts, agreement between judges, and unreadable verdicts."""
+"""The page Judges: flipped verdicts, agreement between judges, and unreadable verdicts."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from winnow.flows.reports.dashboard.db import asking, on_campaign
+from winnow.flows.reports.dashboard.db import on_campaign, read_session
 from winnow.flows.reports.dashboard.opened_row import open_row
 from winnow.flows.reports.dashboard.screens.comparison_view import PREVIEW, listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
@@ -23,11 +23,11 @@ from winnow.tasks.queries.views import answered_by, ask
 from winnow.tasks.spec.judge_tree import is_human
 
 PATIENCE = 30.0
-"""Seconds for a table."""
+"""Seconds after which reading a table is aborted."""
 SHOWN = 50
-"""Maximum number of listed comparisons, and characters of each answer there."""
+"""Maximum number of listed comparisons."""
 TABLE_HEIGHT = 320
-"""Pixels."""
+"""Maximum height of the table of comparisons, in pixels."""
 
 SECTIONS = {
     "judges": (
@@ -38,21 +38,21 @@ SECTIONS = {
     ),
     "agreement": (
         "Agreement",
-        "Cohen's kappa: 1 is full agreement, 0 is chance. For certify, agreement is how often the "
-        "autoevaluator's answer has the same loss as the human label.",
+        "Cohen's kappa: 1 is full agreement, 0 is agreement by chance. For certify, agreement is how often "
+        "the autoevaluator's answer has the same loss as the human label.",
     ),
     "unread": (
         "Verdicts that could not be read",
         "By judge and reason, counted per call. A comparison without a verdict has no outcome; guarantees "
-        "assume its worst possible score.",
+        "assume the worst possible score for it.",
     ),
     "annotators": (
-        "People",
-        "Each output is judged by one person, so agreement between people is unknown; if their means "
-        "differ much, check which outputs each received.",
+        "Annotators",
+        "Each output is judged by one annotator, so agreement between annotators is unknown. If their means "
+        "differ much, check which outputs each annotator received.",
     ),
 }
-"""View -> the heading and the explanation of its table."""
+"""View -> heading and explanation of its table."""
 
 DOUBTS: dict[Doubt, str] = {
     "flipped": "the verdicts of the two orders differ",
@@ -62,13 +62,13 @@ DOUBTS: dict[Doubt, str] = {
 
 
 def show() -> None:
-    """The page."""
+    """Show the page."""
     on_campaign("Judges", _show)
 
 
 def _show(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
     tables = {view: _rows(campaign, view) for view in SECTIONS if view in answered_by(campaign.objective)}
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         judged = browse.comparisons(
             session, campaign.id, Filters(doubt="judged"), before=None, most=1, characters=1
         )
@@ -88,23 +88,23 @@ def _show(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
 
 
 def _rows(campaign: CampaignRecord, view: str) -> list[Row]:
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         return list(ask(Look(session, campaign), view))
 
 
 def why_nothing(campaign: CampaignRecord) -> str:
-    """Reason why the page has no judgments to show, with a remedy."""
+    """The reason why there are no judgments to show, with a remedy."""
     if is_human(campaign.spec):
         return f"No judgments yet: run winnow label {campaign.name}."
     return (
         "No judgments by models or people: rules score these outputs, or no round is finished yet. To "
-        "score the same outputs with another judge, use winnow rescore, or winnow run SPEC --fork "
+        "score the same outputs with another judge, run winnow rescore, or winnow run SPEC --fork "
         "NEW_NAME with a human judge."
     )
 
 
 def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
-    """Show the agreement of a campaign's judge with that of another campaign on the same outputs."""
+    """Show the agreement of this campaign's judge with another campaign's judge on the same outputs."""
     others = [each.name for each in reversed(records) if each.id != campaign.id]
     if not others:
         return
@@ -119,18 +119,21 @@ def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> 
     )
     if name is None:
         return
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         found = campaigns_agreement(
             Look(session, campaign), next(each for each in records if each.name == name)
         )
     if found is None:
-        st.text("No output has an outcome in both: choose a fork of this campaign, or one rescored from it.")
+        st.text(
+            "No output has an outcome in both campaigns. Choose a fork of this campaign, or a campaign that "
+            "rescores it."
+        )
         return
     show_rows([found], key="same-texts")
 
 
 def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
-    """Show comparisons to read, suspicious ones first."""
+    """Show comparisons judged by models; the reader selects suspicious ones."""
     st.header("Judged by models")
     are_duels = traits_of(campaign.objective).compares_pairs
     kinds = [each for each in DOUBTS if are_duels or each != "flipped"]
@@ -140,7 +143,7 @@ def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
     if len(judges) > 1:
         key = f"judges-judge-{campaign.id}"
         judge = choose_name(judge_box, "Judge", judges, key=key, index=None, placeholder="any")
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         rows = browse.comparisons(
             session,
             campaign.id,
@@ -150,9 +153,11 @@ def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
             characters=PREVIEW,
         )
     if not rows:
-        st.text("None; change the filters above.")
+        st.text("No comparison matches; change the filters above.")
         return
-    st.caption(f"Newest first, at most {SHOWN}; Comparisons shows all. Click one to read it.")
+    st.caption(
+        f"Newest first, at most {SHOWN}; the page Comparisons shows all. Click a comparison to read it."
+    )
     opened = open_row(
         listed(rows),
         [f"{row['round'] + 1}.{row['position'] + 1}" for row in rows],

@@ -1,10 +1,10 @@
-"""The page on which annotators judge one output or pair at a time, by keyboard or mouse."""
+"""The page Label: annotators judge one output or pair at a time, by keyboard or mouse."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
+from winnow.flows.reports.dashboard.db import read_session, show_errors, writable_database
 from winnow.flows.reports.dashboard.widgets import (
     ANNOTATOR,
     as_html,
@@ -33,45 +33,48 @@ from winnow.tasks.spec.judge_tree import is_human
 
 AT, ANSWERED, PASSED = "task at hand", "answered tasks", "skipped tasks"
 REFUSED = "refused judgment"
-"""Session key by campaign, without its name."""
+"""Session key of the error of the last judgment."""
 
 
 def show() -> None:
-    """The page."""
-    with problems_shown():
-        with asking() as session:
+    """Show the page."""
+    with show_errors():
+        with read_session() as session:
             judged = [each for each in campaign_records.readable_campaigns(session)[0] if is_human(each.spec)]
         if not judged:
             st.title("Label")
-            st.text("No campaign in this database has a human judge; set judge: {type: human} in a campaign.")
+            st.text(
+                "No campaign in this database has a human judge. To add one, set judge: {type: human} in a "
+                "campaign's file."
+            )
             return
         name = choose_campaign([each.name for each in judged])
         campaign = next(each for each in judged if each.name == name)
         if annotator := _annotator():
-            _Labelling(campaign, annotator).show()
+            _TaskView(campaign, annotator).show()
 
 
 def _annotator() -> str:
-    """The annotator's name; while it is empty, a box in the middle of the page asks for it.
+    """The annotator's name, or "" and a box in the middle of the page that asks for the name.
 
-    Each name has its own box: once a name is entered, no box has the focus, so keys act on buttons.
+    Each name has its own box, so that no box has the focus after a name is entered, and keys act on buttons.
     """
-    known: str = st.session_state.get(ANNOTATOR, "")
-    if not known:
+    name: str = st.session_state.get(ANNOTATOR, "")
+    if not name:
         st.title("Label")
-        st.text("Write your name: it is stored with your judgments.")
-    place = st.sidebar if known else st
-    written: str = place.text_input("Your name", value=known, key=f"name after {known}")
-    if written != known:
-        if written:
-            require_name(written)
-        st.session_state[ANNOTATOR] = written
+        st.text("Enter your name; it is stored with your judgments.")
+    place = st.sidebar if name else st
+    entry: str = place.text_input("Your name", value=name, key=f"name after {name}")
+    if entry != name:
+        if entry:
+            require_name(entry)
+        st.session_state[ANNOTATOR] = entry
         st.rerun()
-    return known
+    return name
 
 
-class _Labelling:
-    """One annotator and one campaign.
+class _TaskView:
+    """The tasks of one campaign for one annotator.
 
     Args:
         campaign: A campaign with a human judge.
@@ -83,7 +86,7 @@ class _Labelling:
         self._place = f"{campaign.id} {annotator}"
 
     def show(self) -> None:
-        """Show the current task, or that no task is left."""
+        """Show the current task, or a sentence if no task is left."""
         if (refused := st.session_state.pop(REFUSED, None)) is not None:
             show_problem(refused)
         question = self._question()
@@ -96,9 +99,9 @@ class _Labelling:
         self._show_choices(question)
 
     def _question(self) -> Question | None:
-        """The last shown task while it is unanswered; else the next one."""
+        """The last shown task while it has no answer, else the next task; None if no task is left."""
         key = st.session_state.get(f"{AT} {self._place}")
-        with labelling() as database:
+        with writable_database() as database:
             if key is not None:
                 return question_of(database, self._campaign, key)
             found = next_question(database, self._campaign, self._annotator, self._list(PASSED))
@@ -110,7 +113,7 @@ class _Labelling:
 
     def _show_choices(self, question: Question) -> None:
         *named, unclear = question.choices
-        # A key pressed twice in haste must not answer what was not seen yet: buttons are those of a task.
+        # Buttons belong to one task, so that a key pressed twice cannot answer the next, unread task.
         task = question.key
         for column, (number, choice) in zip(st.columns(len(named)), enumerate(named, 1), strict=True):
             column.button(
@@ -141,8 +144,8 @@ class _Labelling:
             width="stretch",
         )
         show_soft(
-            "The keys on the buttons do the same. Skip postpones a task; Unclear records that it cannot "
-            "be judged.",
+            "You can also press the keys shown on the buttons. Skip postpones a task; Unclear records that "
+            "the task cannot be judged.",
             key="keys",
         )
 
@@ -157,9 +160,9 @@ class _Labelling:
         )
 
     def _answer(self, question: Question, choice: Choice) -> None:
-        """Store an answer; an error is shown above the next task."""
+        """Store an answer; if that fails, the error is shown above the next task."""
         try:
-            with labelling() as database:
+            with writable_database() as database:
                 answer(
                     database,
                     self._campaign,
@@ -190,14 +193,14 @@ class _Labelling:
 
     def _nothing_left(self) -> None:
         st.title("Label")
-        with asking() as session:
+        with read_session() as session:
             has_ended = campaign_status(Look(session, self._campaign)).state == "ended"
         if has_ended:
             st.text(f"{self._campaign.name} has ended and waits for no judgments.")
             return
-        with labelling() as database:
+        with writable_database() as database:
             storage = storage_option(database.url)
-        st.text("Nothing is left for you. When all annotators are done, run:")
+        st.text("No tasks are left for you. When all annotators are done, run:")
         st.code(f"winnow resume {self._campaign.name} {storage}", language=None, wrap_lines=True)
         if self._list(ANSWERED):
             self._show_back("last")

@@ -1,4 +1,4 @@
-"""Examples by candidates: a cell per score, the outputs behind the clicked cell, and a comparison of two."""
+"""The page Matrix: scores by example and candidate; a click on a cell shows its outputs."""
 
 import json
 import time
@@ -11,7 +11,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 from streamlit.delta_generator import DeltaGenerator
 
-from winnow.flows.reports.dashboard.db import asking, on_campaign
+from winnow.flows.reports.dashboard.db import on_campaign, read_session
 from winnow.flows.reports.dashboard.frames import table_frame
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.widgets import (
@@ -40,48 +40,48 @@ from winnow.tasks.text.phrases import rounded
 ROWS = 50
 """Number of examples per page."""
 TABLE_HEIGHT = 420
-"""Pixels."""
+"""Maximum height of the table, in pixels."""
 EXAMPLE, TARGET = "example", "target"
-"""Columns before those of the candidates."""
+"""Names of the columns before those of the candidates."""
 LONGEST_HEADING = 24
 """Maximum characters of a candidate's name above its column."""
 LONGEST_TARGET = LONGEST_OUTPUT = 60
 """Maximum characters of a target or an output in a cell."""
 
 STARTS = "starts of the matrix"
-"""Session key: the campaign and conditions, and the example at which each opened page begins."""
+"""Session key of the campaign with the filter, and of the example at which each opened page begins."""
 
 WRONG, RIGHT = (213, 94, 0), (0, 114, 178)
-"""Colours for scores of 0 and 1, distinguishable with colour blindness."""
+"""Colours for scores of 0 and 1, which colour-blind readers can distinguish."""
 
 
 def show() -> None:
-    """The page."""
+    """Show the page."""
     on_campaign("Matrix", _show)
 
 
 def _show(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
     if traits_of(campaign.objective).compares_pairs:
-        st.text("Duels give single candidates no scores: see Comparisons.")
+        st.text("Duels do not score single candidates. To read duels, open Comparisons.")
         return
-    with asking() as session:
+    with read_session() as session:
         ranked = [row["candidate"] for row in ask(Look(session, campaign), "leaderboard")]
     _browse(campaign, ranked)
 
 
 def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
-    asked = ask_for(campaign, ranked)
-    chosen = asked.candidates
-    starts = opened_pages(STARTS, (campaign.id, *asked), partial(_first, campaign))
-    with asking() as session:
+    wanted = ask_filter(campaign, ranked)
+    chosen = wanted.candidates
+    starts = opened_pages(STARTS, (campaign.id, *wanted), partial(_first, campaign))
+    with read_session() as session:
         rows = matrix.matrix_rows(
             session,
             campaign.id,
             chosen,
-            pattern=asked.pattern,
-            words="" if asked.is_regex else asked.words,
-            reason=asked.reason,
-            fits=asked.fits(),
+            pattern=wanted.pattern,
+            words="" if wanted.is_regex else wanted.words,
+            reason=wanted.reason,
+            fits=wanted.fits(),
             begin=starts[-1],
             most=ROWS + 1,
         )
@@ -98,19 +98,19 @@ def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
 
 
 def _first(campaign: CampaignRecord) -> list[int]:
-    """The start of the first page: the example in the page's address when the page is opened."""
+    """Start of the first page: when the page is opened, the example in its address; else 0."""
     key = st.query_params.get(EXAMPLE)
     if STARTS in st.session_state or key is None:
         return [0]
-    with asking() as session:
+    with read_session() as session:
         return [matrix.example_id(session, campaign.id, key) or 0]
 
 
 def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
-    with asking() as session:
+    with read_session() as session:
         found = matrix.pair(session, campaign.id, first, second)
     if found.mean_difference is None:
-        st.text("No example has a score of both.")
+        st.text("No example has scores of both candidates.")
         return
     even = found.both - found.first_higher - found.second_higher
     st.text(
@@ -120,20 +120,20 @@ def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
             f"{rounded(found.mean_difference, '+')}."
         )
     )
-    st.caption("This describes the chosen examples only; see the answer for what is proven.")
+    st.caption("This describes only the examples with both scores; the answer says what is proven.")
 
 
 def _outputs(rows: Sequence[MatrixRow]) -> dict[int, str | None]:
-    """The beginning of the output behind each cell, by id of the comparison."""
+    """Id of the comparison -> beginning of its output, for every cell."""
     ids = [cell.comparison_id for row in rows for cell in row.cells.values()]
-    with asking() as session:
+    with read_session() as session:
         return browse.output_beginnings(session, ids, characters=LONGEST_OUTPUT)
 
 
 def _table(
     rows: Sequence[MatrixRow], chosen: Sequence[str], outputs: Mapping[int, str | None]
 ) -> Cell | None:
-    """Show the table; return the clicked cell, if it has a comparison."""
+    """Show the table; return the clicked cell, or None if no cell with a comparison was clicked."""
     st.caption("Click a cell to read its outputs. Empty: not evaluated.")
     styled = _styled(rows, chosen, outputs)
     names = dict(zip(styled.columns[2:], chosen, strict=True))
@@ -162,7 +162,7 @@ def _table(
 
 
 def _linked(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
-    """The cell in the page's address, if it is on the page; else the first one."""
+    """The cell named in the page's address if it is on the page, else the first cell; None without cells."""
     wanted = (st.query_params.get(EXAMPLE), st.query_params.get(CANDIDATE))
     cells = [(row.example, name, row.cells[name]) for row in rows for name in chosen if name in row.cells]
     return next((cell for example, name, cell in cells if (example, name) == wanted), None) or (
@@ -202,9 +202,9 @@ def _score(outcome: float) -> str:
 
 
 def _colour(cell: Cell | None) -> str:
-    """CSS of a cell's background, from orange (outcome 0) to blue (outcome 1), paler towards 1/2.
+    """CSS of a cell's background: orange for outcomes below 1/2, else blue; paler towards 1/2.
 
-    1/2 itself is pale blue. Grey if the comparison has no outcome; empty if the cell has no comparison.
+    Grey if the comparison has no outcome; empty if the cell has no comparison.
     """
     if cell is None:
         return ""
@@ -216,7 +216,7 @@ def _colour(cell: Cell | None) -> str:
 
 
 def _turn(starts: list[int], rows: Sequence[MatrixRow]) -> None:
-    """Buttons that turn the page, also by keyboard."""
+    """Draw buttons that turn the page, also by keyboard."""
     previous, following, where = st.columns([2, 2, 5], vertical_alignment="center")
     if previous.button("Previous", disabled=len(starts) < 2, width="stretch", shortcut="Alt+P"):
         starts.pop()
@@ -228,38 +228,40 @@ def _turn(starts: list[int], rows: Sequence[MatrixRow]) -> None:
 
 
 SHOWN_FIRST = 8
-"""Candidates shown as columns by default: the best ones."""
+"""Number of candidates, the best ones, that are shown as columns by default."""
 CANDIDATE = "candidate"
-"""Address parameter, besides the example."""
+"""Parameter of the page's address: name of the candidate of the open cell."""
 ANY = "any"
 TAGS = "tags of the matrix"
-"""Session key: tags read from the examples."""
+"""Session key of the tags that were read from the examples."""
 PATIENCE_S = 10.0
-"""Seconds for a regular expression search per page."""
+"""Maximum seconds of a search by regular expression, per page."""
 
 PATTERNS: dict[Pattern, str] = {
-    "all": "all that were asked",
+    "all": "all evaluated",
     "disagreements": "candidates disagree",
     "all wrong": "all wrong (scores below 0.5)",
     "all right": "all right (scores of 0.5 or more)",
-    "unscored": "one has no score",
+    "unscored": "at least one has no score",
 }
 
 
-class Asked(NamedTuple):
-    """The selected candidates and conditions."""
+class MatrixFilter(NamedTuple):
+    """The candidates and conditions that the reader selected."""
 
     candidates: tuple[str, ...]
     pattern: Pattern
     reason: str | None
-    """The required reason of a missing score for one of the candidates."""
+    """Only examples on which a candidate's score is missing for this reason; None for all examples."""
     tag: TagValue | None
     words: str
     is_regex: bool
-    """Whether the words are a regular expression."""
+    """Whether `words` is a regular expression."""
 
     def fits(self) -> Callable[[str, JsonView], bool] | None:
-        """A test of an example's key and fields for the tag and the regular expression; None without these.
+        """A function that checks an example's key and fields for the tag and the regular expression.
+
+        None if neither is selected.
 
         Raises:
             WinnowError: If the regular expression is invalid.
@@ -282,14 +284,15 @@ class Asked(NamedTuple):
                 return pattern.search(text, timeout=max(0.001, until - time.monotonic())) is not None
             except TimeoutError as error:
                 raise WinnowError(
-                    f"to look for {self.words[:80]!r} takes more than {PATIENCE_S:g} s; search for words"
+                    f"the search for {self.words[:80]!r} took more than {PATIENCE_S:g} s; search for words "
+                    "instead"
                 ) from error
 
         return fits
 
 
-def ask_for(campaign: CampaignRecord, ranked: Sequence[str]) -> Asked:
-    """The candidates and conditions in the boxes above the table."""
+def ask_filter(campaign: CampaignRecord, ranked: Sequence[str]) -> MatrixFilter:
+    """Draw the boxes above the table, and return the selected candidates and conditions."""
     first = list(ranked[:SHOWN_FIRST])
     linked = st.query_params.get(CANDIDATE)
     if linked is not None and linked in ranked and linked not in first:
@@ -303,7 +306,7 @@ def ask_for(campaign: CampaignRecord, ranked: Sequence[str]) -> Asked:
         key=key,
         help=whole_names(st.session_state.get(key, first), short),
     )
-    with asking() as session:
+    with read_session() as session:
         reasons = browse.choices(session, campaign.id).reasons
     pattern_box, reason_box, tag_box = st.columns(3)
     pattern: Pattern = pattern_box.selectbox(
@@ -315,21 +318,21 @@ def ask_for(campaign: CampaignRecord, ranked: Sequence[str]) -> Asked:
     words_box, regex_box = st.columns([5, 2], vertical_alignment="bottom")
     words = words_box.text_input("Search", placeholder="in keys and fields of examples").strip()
     is_regex = regex_box.checkbox("regular expression")
-    return Asked(tuple(chosen), pattern, reason, tags.get(tag or ""), words, is_regex and bool(words))
+    return MatrixFilter(tuple(chosen), pattern, reason, tags.get(tag or ""), words, is_regex and bool(words))
 
 
 def _choice(place: DeltaGenerator, label: str, options: Sequence[str]) -> str | None:
-    """One of some options, or none; without options no box is shown."""
+    """Show a box of options, and return the chosen one or None; without options no box is shown."""
     if not options:
         return None
     return place.selectbox(label, options, index=None, placeholder=ANY, format_func=readable)
 
 
 def _tags(campaign: CampaignRecord) -> list[TagValue]:
-    """The tags of a campaign with all their values; cached for a reader's later looks."""
+    """Pairs of a tag and a value in the campaign's examples; cached in the reader's session."""
     if not (wanted := tags_of(campaign)):
         return []
     counts: TagCounts = st.session_state.setdefault(TAGS, TagCounts())
-    with asking() as session:
+    with read_session() as session:
         sizes, _ = counts.look(session, campaign, wanted, ())
     return sorted(sizes, key=lambda each: (wanted.index(each[0]), each[1]))

@@ -1,11 +1,11 @@
-"""Campaigns over time: winners, estimates, and the cost of each campaign of a schedule."""
+"""The page Over time: winners, estimates and costs of campaigns on the same question."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
 
-from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.db import read_session, show_errors
 from winnow.flows.reports.dashboard.plots import show_figure
 from winnow.flows.reports.dashboard.widgets import show_rows, show_soft
 from winnow.flows.reports.html.figures.labels import readable
@@ -23,34 +23,34 @@ from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
 from winnow.tasks.text.phrases import amount
 
 PATIENCE = 60.0
-"""Seconds for the rows of many campaigns."""
+"""Seconds after which reading the campaigns is aborted."""
 MOST_TRACKS = 5
-"""Maximum number of candidates with a line: those that led most often."""
+"""Maximum number of candidates in the figure; they are those that led most often."""
 ADDRESS = "series"
-"""Address parameter."""
+"""Parameter of the page's address: title of the selected series."""
 
 DIFFERENT = "These campaigns differ in: {}. A change of a line can be due to this."
-"""Shown if a schedule's file was changed in between."""
+"""Sentence shown if the campaigns' definitions differ."""
 
 DRIFT = (
     "Estimates of the candidates that led most often, with each campaign's interval; a diamond marks the "
-    "leader. Each interval holds for its own campaign: two that do not overlap prove no drift."
+    "leader. Each interval holds for its own campaign: two intervals that do not overlap do not prove drift."
 )
 UNRELATED = (
     "Estimates of the candidates that led most often, with each campaign's interval; a diamond marks the "
     "leader. These campaigns share data and objective but do not repeat one another, so no line joins them."
 )
 NOTHING_YET = (
-    "No campaign was repeated yet. This command repeats one every night, reusing stored outputs; this page "
-    "then shows whether the winner changed:"
+    "No campaign was repeated yet. The command below repeats a campaign every night and reuses stored "
+    "outputs; this page then shows whether the winner changes:"
 )
 
 
 def show() -> None:
-    """The page."""
+    """Show the page."""
     st.title("Over time")
-    with problems_shown():
-        with asking() as session:
+    with show_errors():
+        with read_session() as session:
             found = all_series(session)
         if not found:
             st.text(NOTHING_YET)
@@ -71,7 +71,7 @@ def _chosen(found: Sequence[Series]) -> Series:
 
 
 def _show(series: Series) -> None:
-    with asking(PATIENCE) as session:
+    with read_session(PATIENCE) as session:
         rows = over_time(session, series)
         led = Counter(row["best"] for row in rows if row["best"] is not None)
         names = [name for name, _ in led.most_common(MOST_TRACKS)]
@@ -87,7 +87,7 @@ def _show(series: Series) -> None:
         figure = estimates_over_time(lines, rows, title=what, are_repeated=series.are_repeated)
         show_figure(figure, key="drift")
     else:
-        st.text("None of them has a leader yet; see winnow status.")
+        st.text("None of these campaigns has a leader yet; run winnow status.")
     nothing = {name for name in ("reused", "load_seconds") if not any(row[name] for row in rows)}
     shown = [{key: cell for key, cell in _row(row).items() if key not in nothing} for row in reversed(rows)]
     show_rows(shown, key="over-time")
@@ -96,25 +96,25 @@ def _show(series: Series) -> None:
 
 
 def summary(rows: Sequence[Row], campaigns: int) -> str:
-    """The number of winner changes and the total cost of all campaigns, in one line."""
+    """A sentence on the number of winner changes and the total cost of the shown campaigns."""
     changes = sum(bool(row["changed"]) for row in rows)
     cut = (
         f"the last {MOST_CAMPAIGNS} of {campaigns} campaigns"
         if campaigns > len(rows)
         else f"{campaigns} campaign{'' if campaigns == 1 else 's'}"
     )
-    made, reused, tokens = (
+    generated, reused, tokens = (
         amount(sum(row[key] for row in rows)) for key in ("generated", "reused", "tokens")
     )
     seconds = sum(row["engine_seconds"] + row["load_seconds"] for row in rows)
     return (
-        f"{cut}: the winner changed {changes} time{'' if changes == 1 else 's'}; {made} new outputs and "
+        f"{cut}: the winner changed {changes} time{'' if changes == 1 else 's'}; {generated} new outputs and "
         f"{reused} reused, {tokens} tokens, {seconds:,.1f} s of engine time"
     )
 
 
 def _row(row: Row) -> Row:
-    """The row, with the columns that fit on a narrow page first."""
+    """Move the columns that a narrow page must show to the front of a row."""
     first = {
         "campaign": row["campaign"],
         "best": row["best"],

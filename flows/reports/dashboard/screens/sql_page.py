@@ -1,4 +1,4 @@
-"""SQL queries, each run read-only by a separate process; the statement is not inspected."""
+"""The page SQL: a separate process runs each statement read-only; statements are not inspected."""
 
 import os
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from itertools import islice
 import streamlit as st
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db
-from winnow.flows.reports.dashboard.frames import apart, table_frame
+from winnow.flows.reports.dashboard.frames import table_frame, unique_names
 from winnow.flows.reports.dashboard.sql_editor import LABEL, sql_editor
 from winnow.flows.reports.dashboard.widgets import show_rows
 from winnow.flows.reports.html.figures.labels import readable
@@ -25,31 +25,31 @@ SELECT campaign, candidate, estimate, lower, upper, status
 FROM v_leaderboard
 WHERE estimate IS NOT NULL
 ORDER BY campaign, estimate DESC"""
-"""Example statement, on a view whose cost does not grow with the number of comparisons."""
+"""Example statement; its view does not become slower with more comparisons."""
 
 
 def show() -> None:
-    """The page."""
+    """Show the page."""
     st.title("SQL")
     st.caption(
-        f"The database is read-only here. The first {MOST_ROWS:,} rows are shown; what takes longer than "
-        f"{db.PATIENCE:g} seconds is stopped."
+        f"The database is read-only here. The first {MOST_ROWS:,} rows are shown. A statement that takes "
+        f"longer than {db.PATIENCE:g} seconds is stopped."
     )
     known: list[Row] = []
-    with db.problems_shown(), db.asking() as session:
+    with db.show_errors(), db.read_session() as session:
         known = browse_views.columns(session)
     with st.form("sql", border=False, enter_to_submit=False):
         statement = st.text_area(LABEL, EXAMPLE, height=180)
         sql_editor(by_table(known))
-        asked = st.form_submit_button("Ask")
-    if asked and statement.strip():
-        with db.problems_shown():
+        is_submitted = st.form_submit_button("Run")
+    if is_submitted and statement.strip():
+        with db.show_errors():
             _answer(statement)
     _show_names(known)
 
 
 def by_table(known: Sequence[Row]) -> dict[str, list[str]]:
-    """The columns of each view and table, the documented views first."""
+    """View or table -> its columns; the documented views are first."""
     found: dict[str, list[str]] = {
         view: [name for name in columns if name] for view, columns in VIEWS.items()
     }
@@ -88,8 +88,8 @@ def _answer(statement: str) -> None:
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """The rows as CSV for a spreadsheet, without active formulas."""
-    names = apart(columns)
+    """Rows as CSV for a spreadsheet, in which no text is read as a formula."""
+    names = unique_names(columns)
     cells = (
         {
             name: readable(cell) if isinstance(cell := untyped_cell(value), str) else cell
@@ -101,7 +101,7 @@ def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def first_rows(statement: str) -> tuple[list[str], list[tuple[object, ...]]]:
-    """Columns of a result, and its rows up to one more than are shown.
+    """Run a statement; return its columns and at most `MOST_ROWS` + 1 rows.
 
     Raises:
         StorageError: If the database cannot be read or refuses the statement, or the statement exceeds a

@@ -1,4 +1,4 @@
-"""Browser help for writing a statement: names of views and columns, and statements stored there."""
+"""Help for writing a SQL statement: names of views and columns, and statements stored in the browser."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -8,14 +8,14 @@ import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
 LABEL = "Statement"
-"""Label of the supported box."""
+"""Label of the text box that gets the help."""
 
 
 def sql_editor(columns: Mapping[str, Sequence[str]]) -> None:
-    """Add help to the box labelled `LABEL` on the same page, which also works without it.
+    """Add help to the text box with the label `LABEL` on the same page; the box also works without help.
 
     Args:
-        columns: Available columns, by view or table.
+        columns: View or table -> names of its columns.
     """
     _component()(
         data={"label": LABEL, "columns": {name: list(each) for name, each in columns.items()}},
