@@ -10,7 +10,7 @@ from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from tiny_models import save_tiny_llama
 
 from winnow.flows.reports.summary import status_of
-from winnow.flows.run.artifacts import _said
+from winnow.flows.run.artifacts import _status_line
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -99,7 +99,7 @@ def test_where_nobody_meets_them_the_answer_is_that_nobody_does(tmp_path):
     assert result.stdout.startswith("survivor: none\nNo candidate meets the constraints. ")
     assert "must         bare at least 1\n" in result.stdout
     assert "confidence   exact: on these 120 examples no candidate meets the constraints\n" in result.stdout
-    said = _said(status_of(f"sqlite:///{tmp_path / 'winnow.db'}", "survivor"))
+    said = _status_line(status_of(f"sqlite:///{tmp_path / 'winnow.db'}", "survivor"))
     assert said.startswith("survivor: none, no candidate meets the constraints; comparisons ")
     (*_, last_round) = [line for line in result.stderr.splitlines() if line.startswith("round ")]
     assert "no candidate meets the constraints" in last_round
