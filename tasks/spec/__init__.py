@@ -1,1 +1,1 @@
-"""Keys of a campaign's file, and the values read from one."""
+"""Keys of a campaign's file, with their types, defaults and validation."""

@@ -1,7 +1,7 @@
-"""Definition of a campaign: the fields of its YAML file with their types, and those of its identity.
+"""Keys of a campaign's YAML file with their types, and those of its identity.
 
-Identity fields are fixed at the first run. Everything under `execution`, the storage URL, the budget, `reuse`
-and `tags` can change between runs: they never change the meaning of an outcome.
+Identity fields are fixed at the first run. The storage URL, the budget, `reuse`, `tags` and everything under
+`execution` can change between runs, because they never change the meaning of an outcome.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ else:
 OutputType = Literal["generate", "multiple-choice", "loglikelihood", "perplexity"]
 
 MOST_AHEAD = 1000
-"""Maximum number of rounds in flight behind the first."""
+"""Maximum of `lookahead`: rounds in flight behind the current one."""
 
 ONE_TEXT_A_DUEL = (
     "a duel compares one output of each candidate; for several outputs use several duels "
@@ -64,31 +64,36 @@ NO_IDENTITY = {"storage", "execution", "reuse", "tags"}
 
 
 class GuardrailSpec(SpecModel):
-    """Text put around every prompt, such as a safety rule: a jinja2 template of `prompt`."""
+    """Text around every prompt, such as a safety rule.
+
+    `template` is a jinja2 template with the variable `prompt`.
+    """
 
     name: Name
     template: str = Field(min_length=1)
 
 
 class ChoicesSpec(SpecModel):
-    """The texts between which a model chooses; each is a possible continuation of the prompt."""
+    """Answer choices of a multiple-choice prompt, each a possible continuation of it."""
 
     field: str | None = Field(default=None, min_length=1)
-    """A list of texts in each example; `choices.text` is the key `text` of the field `choices`."""
+    """Field of an example with its list of choices; `choices.text` is the key `text` of the field
+    `choices`.
+    """
     texts: list[Annotated[str, Field(min_length=1)]] = []
-    """jinja2 templates over the fields of an example, one for each choice, instead of `field`."""
+    """Instead of `field`: jinja2 templates over the fields of an example, one for each choice."""
 
     @model_validator(mode="after")
     def _come_from_one_place(self) -> Self:
         if (self.field is None) == (not self.texts):
             raise ValueError(
-                "give one of field (a list in each example) and texts (a template for each choice)"
+                "give exactly one of field (a list in each example) and texts (a template for each choice)"
             )
         return self
 
 
 class JudgeSpec(BaseModel):
-    """A judge by name; the other keys are its parameters, which the judge itself checks."""
+    """A judge's name and parameters; the judge itself checks the parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -101,7 +106,10 @@ class JudgeSpec(BaseModel):
 
     @property
     def spare(self) -> object:
-        """Value of the key `spare`: verdicts that are not requested; None if every verdict is."""
+        """Value of the key `spare`, which names the verdicts that are not requested.
+
+        None if every verdict is requested.
+        """
         return (self.model_extra or {}).get(SPARE)
 
     @property
@@ -129,14 +137,14 @@ class MetricSpec(SpecModel):
 
 
 class SelectorSpec(SpecModel):
-    """An algorithm by name; its parameters are checked by the algorithm itself."""
+    """A selector's name and parameters; the selector itself checks the parameters."""
 
     name: str
     params: JsonObject = {}
 
 
 def _auto_or_number(value: object, number: ValidatorFunctionWrapHandler) -> object:
-    """Check a value with one message instead of one per type of the union."""
+    """Validate a number or "auto" with one error message, not one for each type."""
     if value == "auto":
         return value
     if isinstance(value, str) and value.strip().casefold() == "auto":
@@ -169,24 +177,28 @@ else:
 
 
 class StoppingSpec(SpecModel):
-    """End of a campaign: the budget is spent, or the best stands out at error probability `delta`."""
+    """Conditions that end a campaign: a budget, or an error probability."""
 
     budget: Budget | None = None
-    """Comparisons with generated outputs (for certify, human labels), or limits by name; for best-mean, None
-    allows every candidate on every example."""
+    """Maximum number of comparisons (for certify, of human labels), or limits by name.
+    Comparisons whose outputs could not be generated do not count. For best-mean, None allows every candidate
+    on every example.
+    """
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     ties: Literal["open", "resolve"] | None = None
-    """For champion and race: whether to end once no other candidate can have a higher mean, or to continue
-    until it is known which candidates have the same; None for "open"."""
+    """For champion and race: "open" ends the campaign once no other candidate can have a higher mean;
+    "resolve" continues until it is known which candidates have the same mean. The default is "open".
+    """
     epsilon: Epsilon = 0.0
-    """Tolerance within which a candidate is good enough. For best-mean: distance of its mean score from the
-    best. For best-duel: no other candidate beats it with a preference above 1/2 plus this, which is below
-    1/2.
-    For best-mean, "auto" is computed from the number of examples when the campaign begins."""
+    """Tolerance within which a candidate is good enough.
+    For best-mean: distance of its mean score from the best; "auto" is computed from the number of examples
+    when the campaign begins. For best-duel, below 1/2: no other candidate beats it with a preference above
+    1/2 plus this.
+    """
 
     @property
     def stored_budget(self) -> int | JsonObject:
-        """The budget as JSON values; without limits until the number of evaluations is known."""
+        """The budget as JSON values; an empty mapping if the file sets no budget."""
         if self.budget is None:
             return {}
         budget = self.budget
@@ -194,7 +206,7 @@ class StoppingSpec(SpecModel):
 
 
 class Exclusion(SpecModel):
-    """Candidates to exclude: those that match all given names."""
+    """Candidates to exclude: all that match every name given here."""
 
     model: str | None = None
     prompt: str | None = None
@@ -209,7 +221,7 @@ class Exclusion(SpecModel):
 
 
 class CampaignSpec(SpecModel):
-    """One campaign as defined by its file."""
+    """A campaign as defined by its file."""
 
     name: Name
     objective: Objective
@@ -218,12 +230,15 @@ class CampaignSpec(SpecModel):
     models: Annotated[
         list[AnyModel], WrapValidator(each_crossed, json_schema_input_type=Listed[AnyModel])
     ] = Field(min_length=1)
-    """Each is a mapping, or a text such as openai:gpt-x, http://host/v1#served-name, ./folder or a model id
-    of a hub."""
+    """Each entry is a mapping, or a text such as openai:gpt-x, http://host/v1#served-name, ./folder or a
+    model id of a hub.
+    """
     prompts: Annotated[
         list[PromptSpec], BeforeValidator(prompts_of, json_schema_input_type=Listed[PromptSpec])
     ]
-    """Each is a mapping, or a template alone. May be left out if all models are agents."""
+    """Each entry is a mapping, or only a template.
+    Can be left out if all models are agents.
+    """
     guardrails: list[GuardrailSpec] = []
     generate_configs: list[NamedGenerateConfig] = []
     exclude: list[Exclusion] = []
@@ -231,15 +246,18 @@ class CampaignSpec(SpecModel):
         DatasetSpec, BeforeValidator(dataset_of, json_schema_input_type=DatasetSpec | str | list[str])
     ]
     output_type: OutputType = "generate"
-    """Output requested from models: a text, or log-likelihoods of the choices, the target or the prompt."""
+    """Output requested from models: generated text, or log-likelihoods of the choices, the target or the
+    prompt.
+    """
     choices: ChoicesSpec | None = None
-    """For multiple-choice."""
+    """For multiple-choice: the answer choices."""
     target_delimiter: str | None = None
     """For multiple-choice and loglikelihood: text between the prompt and a choice or target. None is a space,
     or no text if a chat template ends the prompt."""
     samples: Samples = None
     """Not for best-duel: number of outputs per candidate and example, and how their scores are reduced to
-    one. A number alone requests that many outputs and takes the mean of their scores."""
+    one. A number alone requests that many outputs and takes the mean of their scores.
+    """
     judge: Judge
     metrics: list[MetricSpec] = []
     """Not for best-duel: further judges, whose means are reported in addition to the score."""
@@ -247,36 +265,44 @@ class CampaignSpec(SpecModel):
     """For best-mean: bounds on the means of metrics, all of which the best candidate must meet."""
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
-    """For route."""
+    """For route: the embedder that turns prompts into vectors."""
     prompt_type: str | None = None
     """For route: field of an example that names the type of its prompt; used only in reports."""
     fresh_generations: bool = True
     """For best-duel: whether a candidate generates a new output when an example is repeated."""
     selector: Annotated[SelectorSpec, BeforeValidator(selector_of, json_schema_input_type=SelectorSpec | str)]
     history: list[FilePath] = []
-    """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
+    """Earlier results on the same examples, for selectors that learn from them: score tables or
+    `campaign:NAME`.
+    """
     groups: GroupsSpec | None = None
-    """For best-mean: candidates are compared by the weighted mean of the means of groups of examples, or by
-    the lowest of these."""
+    """For best-mean: candidates are compared by a weighted mean of group means, or by the lowest group mean.
+    The groups are groups of examples.
+    """
     holdout: float | None = Field(default=None, gt=0.0, lt=1.0)
-    """For best-mean: the share of the examples that selection never sees; the winner and the runner-up are
-    scored on them at the end. Their comparisons are part of the budget."""
+    """For best-mean: share of the examples that selection does not use.
+    At the end the winner and the runner-up are scored on them; these comparisons are part of the budget.
+    """
     batch_size: int = Field(default=32, ge=1)
     lookahead: Lookahead = 0
     """For best-mean: number of further rounds that are sent to the engines before the current one is
-    finished. Each is planned from the scores observed by then. "auto" is computed when the campaign begins,
-    from the number of requests that the engines process at the same time and the number of pairs."""
+    finished. Each round is planned from the scores observed by then. "auto" is computed when the campaign
+    begins, from the number of concurrent requests of the engines and the number of pairs.
+    """
     streaming: bool = True
-    """Whether new requests join those that an engine is working on. If not, an engine receives one group of
-    `execution.group_size` requests after another, and the groups are the same in every run."""
+    """Whether new requests join those that an engine is working on.
+    If false, an engine receives one group of `execution.group_size` requests after another, and the groups
+    are the same in every run.
+    """
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, le=1.0)
-    """A candidate is dropped when it has at least 8 comparisons and more than this share of them is unscored;
-    1 drops no candidate."""
+    """A candidate is dropped once it has at least 8 comparisons and more than this share of them is unscored;
+    1 drops no candidate.
+    """
     reuse: Reuse = "all"
-    """The stored outputs that may be used in place of new ones; see `tasks.campaign.reuse`."""
+    """Stored outputs that can be used instead of generating new ones; see `tasks.campaign.reuse`."""
     tags: list[Annotated[str, Field(min_length=1)]] = []
-    """For best-mean: fields of examples; reports show scores separately for each value of such a field."""
+    """For best-mean: fields of examples; reports show separate scores for each value of such a field."""
     execution: ExecutionSpec = ExecutionSpec()
 
     @model_validator(mode="before")
@@ -299,7 +325,7 @@ class CampaignSpec(SpecModel):
     def _are_there_for_models(cls, prompts: list[PromptSpec], info: ValidationInfo) -> list[PromptSpec]:
         models = info.data.get("models")
         if not prompts and models and not all(isinstance(each, AgentModelSpec) for each in models):
-            raise ValueError("must have at least 1 entry: a model needs a prompt; agents can do without")
+            raise ValueError("must have at least 1 entry: a model needs a prompt, and only agents need none")
         return prompts
 
     @field_validator("judge")
@@ -307,7 +333,9 @@ class CampaignSpec(SpecModel):
     def _spares_for_best_mean(cls, judge: JudgeSpec, info: ValidationInfo) -> JudgeSpec:
         objective = info.data.get("objective")
         if judge.spare is not None and objective and not traits_of(objective).scores_a_benchmark:
-            raise ValueError(f"{SPARE} is for best-mean: {objective} needs every verdict; remove {SPARE}")
+            raise ValueError(
+                f"{SPARE} is only for best-mean: {objective} needs every verdict; remove {SPARE}"
+            )
         return judge
 
     @field_validator("lookahead")
@@ -316,7 +344,8 @@ class CampaignSpec(SpecModel):
         objective = info.data.get("objective")
         if rounds and objective and "lookahead" in traits_of(objective).unused_keys:
             raise ValueError(
-                f"is for best-mean: {objective} plans each round from all results before it; remove it"
+                f"is only for best-mean: {objective} plans each round from all earlier results; remove "
+                "lookahead"
             )
         return rounds
 
@@ -394,7 +423,10 @@ class CampaignSpec(SpecModel):
 
     @property
     def own_budget(self) -> int | None:
-        """The algorithm's own limit: human labels for certify, else comparisons; None for no limit."""
+        """The limit on what the selector counts; None for no limit.
+
+        A selector counts human labels for certify, and comparisons for other objectives.
+        """
         limit = self.limits.get(own_kind(self.objective))
         return None if limit is None else int(limit)
 
@@ -406,8 +438,8 @@ class CampaignSpec(SpecModel):
     def identity(self) -> JsonObject:
         """The fields that are fixed once the campaign has begun, as JSON values.
 
-        For certify, the number of labels is included: bets depend on the last one, so raising the budget
-        after seeing losses would change earlier bets.
+        For certify, the number of labels is included: every bet depends on it, so raising the budget after
+        seeing losses would change earlier bets.
         """
         identity, _ = without_servers(self.model_dump(mode="json", exclude=NO_IDENTITY))
         del identity["stopping"]["budget"]
@@ -430,9 +462,9 @@ class CampaignSpec(SpecModel):
                 del rule["guardrail"]
         if self.streaming:
             del identity["streaming"]
-        else:  # texts may depend on what was asked in the same call
+        else:  # outputs can depend on the other requests of the same call
             identity["execution"] = {"group_size": self.execution.group_size}
-        # A default written out would count as given, and take the place of the model's own setting.
+        # A default written out would count as set in the file, and replace the model's own setting.
         identity["generate_configs"] = [
             config.model_dump(mode="json", exclude_unset=True) for config in self.generate_configs
         ]
@@ -459,7 +491,7 @@ class CampaignSpec(SpecModel):
 
     @classmethod
     def from_stored(cls, identity: JsonView, execution: JsonView, storage: str) -> Self:
-        """The spec of a stored campaign, from `identity()` and `execution_fields()`.
+        """Read a stored campaign's spec, from `identity()` and `execution_fields()`.
 
         Only its types are checked; see `tasks.spec.types_alone`.
         """
@@ -470,12 +502,14 @@ class CampaignFile(CampaignSpec):
     """The keys of a campaign's file: those of a campaign, and `task`, which sets several of them."""
 
     task: TaskSpec | None = None
-    """A benchmark that sets dataset, prompts, output_type and judge. The file may also have filter, limit,
-    sample and shuffle under dataset, and prompts and a judge that replace those of the benchmark."""
+    """A benchmark that sets dataset, prompts, output_type and judge.
+    The file can also set filter, limit, sample and shuffle under dataset, and prompts and a judge that
+    replace those of the benchmark.
+    """
 
 
 def stored_values(identity: JsonView, execution: JsonView, storage: str) -> JsonObject:
-    """The spec of a stored campaign in the form of a file."""
+    """The keys of a campaign's file, from the stored identity and settings."""
     return {
         **with_servers(identity, execution.get("servers", {})),
         "stopping": {**identity["stopping"], "budget": execution["budget"]},
@@ -494,7 +528,10 @@ def judges_of(spec: CampaignSpec) -> Iterator[JudgeNode]:
 
 
 def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
-    """Split a spec, as JSON values, into the spec without its models' server keys, and those keys."""
+    """Split a spec, as JSON values, into one without server keys, and these keys.
+
+    The server keys are those of models, by the model's key in storage.
+    """
     bare = deepcopy(dict(spec))
     servers: dict[str, JsonObject] = {}
     for place, model in _models(bare):
@@ -513,7 +550,10 @@ def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
 
 
 def _models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
-    """Yield each mapping that describes a model, with its key; skip malformed ones in judges."""
+    """Yield each model's mapping with its key in storage.
+
+    Malformed models of judges are skipped.
+    """
     for model in spec.get("models", []):
         yield f"models.{model['name']}", model
     yield from judging_models(spec)

@@ -1,8 +1,8 @@
-"""Keys of a stored identity and their properties: one row per key.
+"""Keys of a stored identity and their properties, in one table.
 
-Most are keys of a campaign's file. Others are determined when the campaign begins, such as digests. A key
-without a row is a key of the file with none of these properties. Patterns are regular expressions of the rest
-of a key's path; `{}` is replaced by their groups.
+Most keys come from a campaign's file. Others, such as digests, are determined when the campaign begins. A key
+that is not in the table comes from the file and has none of these properties. Patterns are regular
+expressions for the rest of a key's path; `{}` is replaced by their groups.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from winnow.tasks.spec.stored_spec import CUT_AT_STOP, LAST_ROUNDS
 
 PARTS = ("models", "prompts", "guardrails", "generate_configs", "exclude")
-"""Keys of a file that define the candidates."""
+"""Keys of a campaign's file that define the candidates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +23,17 @@ class IdentityKey:
     grows: bool = False
     """Whether the key defines the set of candidates, so that it changes when candidates are added."""
     makes_scores: bool = False
-    """Whether scores, or earlier scores that the selector uses, depend on the key; then draws do too."""
+    """Whether the key affects scores, or the earlier scores that the selector uses; then it also affects
+    draws.
+    """
     is_of_search: bool = False
-    """Whether campaigns with the same scores can differ in the key: it defines the search, or the name."""
+    """Whether the key defines the search or the name only: campaigns with the same scores can differ in
+    it.
+    """
     follows: tuple[str, tuple[str, ...]] | None = None
-    """A pattern, and the keys of a file whose change also changes this key."""
+    """A pattern, and the keys of a file that change this key when they change."""
     words: tuple[tuple[str, str], ...] = ()
-    """Patterns of paths within the key, each with the message for a changed digest at such a path."""
+    """Pattern of a path within the key, with the message about a changed digest at that path."""
 
 
 _PART = IdentityKey(grows=True, makes_scores=True)
@@ -139,7 +143,9 @@ KEYS = {
     CUT_AT_STOP: IdentityKey(is_found=True, grows=True, follows=(r"", PARTS)),
     "execution": IdentityKey(follows=(r"", ("streaming",))),
 }
-"""Keys of a stored identity with further properties, besides that a change means another campaign."""
+"""Keys of a stored identity with further properties.
+A change of any key means another campaign.
+"""
 
 FOUND = frozenset(key for key, each in KEYS.items() if each.is_found)
 GROWING = frozenset(key for key, each in KEYS.items() if each.grows)
@@ -155,10 +161,10 @@ SUFFIX = "-exhaustive"
 
 
 def exhaustive_name(name: str) -> str:
-    """The name of the campaign that scores every pair of this one."""
+    """The name of the campaign that scores every pair of the given campaign."""
     return f"{name}{SUFFIX}"
 
 
 def has_the_same_scores(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
-    """Whether two stored identities agree in everything that a score depends on."""
+    """Whether two stored identities agree in every key that affects scores."""
     return all(one.get(key) == other.get(key) for key in (one.keys() | other.keys()) - SEARCH)

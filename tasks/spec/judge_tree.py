@@ -1,8 +1,8 @@
-"""Judges by name, and the nested judges and models in a judge's spec.
+"""Table of judges, and the nested judges and models in a judge's spec.
 
-Each entry of the table defines which parameters of a judge hold judges and which hold models. All others hold
-data, in any form: a JSON schema may contain mappings that look like a judge or a model. The content of a
-plug-in's parameters is unknown; by convention, `model` and `models` describe models.
+Each entry of the table names the parameters of a judge that hold judges and those that hold models. All other
+parameters hold data of any form: a JSON schema, for example, can contain mappings that look like a judge or a
+model. Winnow does not know the parameters of a plug-in; by convention, `model` and `models` hold models.
 """
 
 from collections.abc import Iterator
@@ -19,42 +19,44 @@ WITH_FUNCTIONS = ("lm-eval", "python")
 """Types of judges that run functions of the user's Python files; see `functions_of`."""
 
 SPARE = "spare"
-"""Key in a judge's section that names outputs needing no verdict; it is not a parameter of the judge."""
+"""Key of a judge's section that names outputs needing no verdict; not a parameter of the judge."""
 
 
 def spares(spec: JsonView) -> bool:
-    """Whether a stored campaign spares verdicts on equal outputs."""
+    """Whether a stored campaign requests no verdicts on equal outputs."""
     return (spec.get("judge") or {}).get(SPARE) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Factory of one of Winnow's judges."""
+    """Factory of a built-in judge."""
 
     location: str
-    """"module:callable", below `winnow.tasks.judges`."""
+    """Import path as "module:callable", relative to `winnow.tasks.judges`."""
     version: int
-    """Increased when a verdict can change: a campaign continues only with the version that it began with."""
+    """Raised when a verdict can change.
+    A campaign continues only with the version that it began with.
+    """
 
     def load(self) -> Any:  # noqa: ANN401 -- each makes a judge of its own class
-        """Import and return the callable."""
+        """Import and return the factory."""
         return object_at(f"winnow.tasks.judges.{self.location}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeEntry:
-    """One of Winnow's judges, and which of its parameters hold judges and models."""
+    """A built-in judge, and its parameters that hold judges and models."""
 
     outputs: Maker | None = None
-    """Factory of the judge of single outputs, if there is one of this name."""
+    """Factory of the judge of single outputs; None if this name has no such judge."""
     pairs: Maker | None = None
-    """Factory of the judge of pairs of outputs, if there is one of this name."""
+    """Factory of the judge of pairs of outputs; None if this name has no such judge."""
     judges: str | None = None
-    """The parameter with a judge or a list of them."""
+    """Parameter that holds a judge or a list of judges; None if the judge has no nested judges."""
     combines: bool = False
     """Whether the judge's score depends only on the scores of its nested judges."""
     models: tuple[str, ...] = ()
-    """The parameters with a model or a list of them."""
+    """Parameters that hold a model or a list of models."""
 
 
 _MODELS = ("model", "models")
@@ -114,17 +116,17 @@ JUDGES = {
     "weighted": _combination("WeightedJudge", 1),
     "word_perplexity": _rule("rules.likelihoods:WordPerplexityJudge", 1),
 }
-"""Winnow's judges by name. A plug-in cannot replace one."""
+"""Built-in judges by name. A plug-in cannot replace a built-in judge."""
 
 BUILT_IN = {name: each.outputs for name, each in JUDGES.items() if each.outputs is not None}
 PAIRS = {name: each.pairs for name, each in JUDGES.items() if each.pairs is not None}
-"""Factories of Winnow's judges of outputs, and of pairs, by name."""
+"""Factories of built-in judges by name: `BUILT_IN` for single outputs, `PAIRS` for pairs of outputs."""
 
 _OF_PLUGINS = JudgeEntry(models=_MODELS)
 
 
 Placed = tuple[str, JsonObject]
-"""A mapping with its key in the file, such as `judge.models[1]`."""
+"""A model's or judge's mapping with its key in the file, such as `judge.models[1]`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,22 +134,22 @@ class JudgeNode:
     """A judge with its nested judges and models."""
 
     place: str
-    """Its key in the file, such as `judge.judges[1]`."""
+    """The judge's key in the file, such as `judge.judges[1]`."""
     type: str | None
-    """The judge's name; None if the file gives no name, which its reader refuses."""
+    """The judge's name; None if the file gives no name, which raises an error when the judge is created."""
     params: JsonView
-    """All of its keys in the file, including its type."""
+    """All keys of the judge in the file, including its type."""
     own_models: tuple[Placed, ...] = ()
-    """The models in its own parameters."""
+    """The models in the judge's own parameters, without those of nested judges."""
     inner: "tuple[JudgeNode, ...]" = ()
 
     @property
     def is_plugin(self) -> bool:
-        """Whether the judge is third-party, whose parameters may hold any judge or model."""
+        """Whether the judge is third-party; its parameters can hold any judge or model."""
         return self.type not in JUDGES
 
     def walk(self) -> "Iterator[JudgeNode]":
-        """This judge and all nested judges."""
+        """Yield this judge and all nested judges."""
         yield self
         for each in self.inner:
             yield from each.walk()
@@ -159,21 +161,24 @@ class JudgeNode:
 
     @property
     def parts(self) -> "tuple[JudgeNode, ...]":
-        """The judges whose scores it combines; itself if it is not a combination."""
+        """The judges whose scores this judge combines; itself if it combines none."""
         if self.type is None or self.is_plugin or not JUDGES[self.type].combines:
             return (self,)
         return tuple(part for each in self.inner for part in each.parts)
 
 
 def judge_tree(given: object, place: str = "judge") -> JudgeNode:
-    """The tree of a judge in a spec; malformed parts are left to their reader."""
+    """Parse a judge of a spec into a tree of judges.
+
+    Malformed parts raise no error here; the code that creates the judge reports them.
+    """
     params: JsonView = given if isinstance(given, dict) else {}
     name = params.get("type")
     type_ = name if isinstance(name, str) else None
     entry = JUDGES.get(type_ or "")
     models = [each for key in (entry or _OF_PLUGINS).models for each in _held(params, key, place)]
     inner: tuple[JudgeNode, ...] = ()
-    if entry is None:  # by the same convention, judges that it holds may have models
+    if entry is None:  # by the same convention, judges nested in a plug-in can have models
         for at, each in _held(params, "judges", place):
             models += [model for node in judge_tree(each, at).walk() for model in node.own_models]
     elif entry.judges is not None:
@@ -182,7 +187,10 @@ def judge_tree(given: object, place: str = "judge") -> JudgeNode:
 
 
 def _held(params: JsonView, key: str, place: str) -> Iterator[Placed]:
-    """Mappings in a parameter, each with its key: a list of them if its name is a plural."""
+    """Yield the mappings in a parameter, with their keys in the file.
+
+    A parameter whose name ends with "s" holds a list of mappings.
+    """
     value = params.get(key)
     if not key.endswith("s"):
         if isinstance(value, dict):
@@ -194,7 +202,7 @@ def _held(params: JsonView, key: str, place: str) -> Iterator[Placed]:
 
 
 def functions_of(judge: JsonView) -> Iterator[tuple[str, str]]:
-    """Yield (key, FILE.py:FUNCTION) for each function of the user that a judge's parameters name.
+    """Yield (key, FILE.py:FUNCTION) for each user function in a judge's parameters.
 
     Args:
         judge: The judge's keys in the file.
@@ -211,29 +219,32 @@ def functions_of(judge: JsonView) -> Iterator[tuple[str, str]]:
 
 
 def judge_trees(spec: JsonView) -> Iterator[JudgeNode]:
-    """The trees of a stored spec's judge and of its metrics' judges."""
+    """Yield the trees of a stored spec's judge and of its metrics' judges."""
     yield judge_tree(spec.get("judge"))
     for index, metric in enumerate(spec.get("metrics") or ()):
         yield judge_tree(metric["judge"], f"metrics[{index}].judge")
 
 
 def model_name(model: JsonView) -> str:
-    """The name of a judge's model; `judge_id` and `name` replace each other if only one is given."""
+    """The name of a judge's model: its `name`, else its `judge_id`."""
     return str(model.get("name", model.get("judge_id")))
 
 
 def judge_place(judge: str, model: JsonView) -> str:
-    """The storage key of a judge's model, from the judge's key."""
+    """The storage key of a judge's model, which begins with the judge's storage key."""
     return f"{judge}.{model.get('judge_id', model.get('name'))}"
 
 
 def metric_place(name: object) -> str:
-    """The storage key of a metric's judge."""
+    """The storage key of a metric's judge, from the metric's name."""
     return f"metrics.{name}"
 
 
 def judging_models(spec: JsonView) -> Iterator[Placed]:
-    """The models of a stored spec's judge and of its metrics' judges, by `judge_place`."""
+    """Yield the models of a stored spec's judges, metrics' included, with their keys.
+
+    The keys are those of `judge_place`.
+    """
     judges = [("judge", spec.get("judge"))]
     judges += [(metric_place(each["name"]), each["judge"]) for each in spec.get("metrics") or ()]
     for place, judge in judges:
@@ -242,26 +253,25 @@ def judging_models(spec: JsonView) -> Iterator[Placed]:
 
 
 def judging_fingerprints(identity: JsonView) -> JsonObject:
-    """Weight fingerprints of these models, by model name, from a campaign's identity."""
+    """Weight fingerprints of judge models, by model name, from a campaign's identity."""
     of_judge = (identity.get("judge_identity") or {}).get("fingerprints", {})
     return {**identity.get("metric_fingerprints", {}), **of_judge}
 
 
 def scored_by(judge: object) -> tuple[str, ...]:
-    """Names of the models with which a judge of single outputs scores or chooses.
+    """Names of the models that a judge of single outputs uses to score or to choose.
 
-    For a third-party judge these are the models in its parameters `model` or `models`, as for Winnow's
-    judges.
+    For a third-party judge these are the models in its parameters `model` or `models`.
     """
     models = judge_tree(judge).models
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
 
 
 def names_file(template: str) -> bool:
-    """Whether a judge's template is a path instead of its text or name."""
+    """Whether a judge's template is a file's path, not the template's text or name."""
     return template.endswith((".j2", ".jinja", ".jinja2", ".txt")) and "\n" not in template
 
 
 def is_human(spec: JsonView) -> bool:
-    """Whether a stored campaign has a human judge, by its spec."""
+    """Whether the judge of a stored campaign's spec is the human judge."""
     return judge_tree(spec.get("judge")).type == HUMAN

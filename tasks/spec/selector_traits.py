@@ -1,7 +1,7 @@
-"""Properties of Winnow's selectors by name, without importing any selector.
+"""Properties of built-in selectors by name, without importing any selector.
 
-None of these properties is known for a third-party selector. This module also checks the error probability of
-a new campaign.
+A third-party selector has none of these properties. This module also checks the error probability of a new
+campaign.
 """
 
 from numbers import Real
@@ -9,65 +9,67 @@ from numbers import Real
 from winnow.tasks.errors import SpecError
 
 GATE = "gate"
-"""Compares candidates with a baseline instead of finding the best."""
+"""Selector that compares candidates with a baseline instead of searching for the best one."""
 
 PREFERS_COST = "champion"
-"""Can find the cheapest good enough candidate."""
+"""Selector that can search for the cheapest candidate that is good enough."""
 
 MEETS_CONSTRAINTS = "champion"
-"""Can find the best of the candidates that meet constraints."""
+"""Selector that can search for the best candidate among those that meet constraints."""
 
 COMPARES_GROUPS = ("champion", "race")
-"""Can compare candidates by group means."""
+"""Selectors that can compare candidates by group means."""
 
 ENDS_WITH_TIES = ("champion", "race")
-"""Can end once no other candidate can have a higher mean, with ties open."""
+"""Selectors that can stop once no other candidate can have a higher mean, although ties remain possible."""
 
 SPARES = "race"
-"""Can do without verdicts on equal outputs, since it compares candidates in pairs only."""
+"""Selector that needs no verdicts on equal outputs, because it compares candidates only in pairs."""
 
 CHOOSES_EXAMPLES = ("ucb-e-lrf",)
-"""Selectors that choose examples by their predictions; all others draw uniformly from the remaining ones."""
+"""Selectors that choose examples by their predictions.
+All others draw uniformly from the remaining examples.
+"""
 
 HALVING = "halving"
-"""Halves the candidates, or rejects them one by one; see its parameter `schedule`."""
+"""Selector that halves the set of candidates, or rejects one at a time; see its parameter `schedule`."""
 
 PLANS_BY_BUDGET = (HALVING,)
-"""Selectors that rank candidates by a plan made from the budget; for all others a budget only ends the
-campaign."""
+"""Selectors that plan their comparisons by the budget.
+For all others, a budget only ends the campaign.
+"""
 
 NEEDS_FEATURES = "llm-po-bt"
-"""Always has a model of the candidates' features."""
+"""Selector that always uses a model of the candidates' features."""
 
 TRUSTS_A_MEAN = ("eval", "autoeval")
-"""Certify by a mean, without a guarantee."""
+"""Selectors that certify by a plain mean, without a guarantee."""
 
 BY_MODEL = "autoeval"
-"""Certifies only by the autoevaluator's losses on unlabelled examples."""
+"""Selector that certifies only by the autoevaluator's losses on unlabelled examples."""
 
 HUMAN_ONLY = ("eval", "r-eval")
-"""Certify without autoevaluated losses, so none are computed."""
+"""Selectors that certify without the autoevaluator's losses, so that these losses are not computed."""
 
 TO_BEGIN_WITH = ("champion", "llm-po", "r-autoeval-plus", "pak-ucb")
-"""The default selector of each objective."""
+"""The recommended selector of each objective."""
 
 WITHOUT_AUTOEVALUATOR = "r-eval"
-"""The default selector without an autoevaluator."""
+"""The recommended selector for certify without an autoevaluator."""
 
 
 def refuse_confidence(delta: object, place: str = "stopping.delta") -> None:
-    """Refuse a confidence such as 0.95 given as the error probability.
+    """Refuse an error probability that looks like a confidence, such as 0.95.
 
-    Values above one half are taken as a confidence. Stored campaigns with such a value are unchanged; only
-    new ones are checked. Values that are not a number, or outside (0, 1), are left to the code that reads
-    them.
+    Values above 1/2 are taken for a confidence. Only new campaigns are checked; stored campaigns with such a
+    value continue. Values that are not a number, or outside (0, 1), are checked by the code that uses them.
 
     Args:
-        delta: The value given.
-        place: The key, parameter or option of the value.
+        delta: The error probability given.
+        place: Name of the key, parameter or option with the value.
 
     Raises:
-        SpecError: With the value for this confidence.
+        SpecError: The value is above 1/2 and below 1; gives the error probability of this confidence.
     """
     if not isinstance(delta, Real) or not 0.5 < float(delta) < 1.0:
         return

@@ -1,6 +1,6 @@
-"""Short forms of parts of a campaign's file, and the full values that they mean.
+"""Short forms in a campaign's file, expanded to full values when the file is read.
 
-They are expanded when the file is read, so a campaign is the same in either form.
+A campaign's identity does not depend on which form its file uses.
 """
 
 import math
@@ -16,28 +16,28 @@ from winnow.tasks.engines.known_providers import AGENTS, REMOTE, is_agent
 from winnow.tasks.engines.providers import is_provider, provider_names
 
 DELTA = 0.05
-"""Error probability for a short file, and for `winnow.select`."""
+"""Error probability of a file without selector or budget, and of `winnow.select`."""
 
 OPENAI_NAME = re.compile(r"(?:gpt|chatgpt)-[^/:]+|o\d[^/:]*")
-"""Matches the names of the models of OpenAI's own server."""
+"""Matches the names of the models on OpenAI's own server."""
 
 LONGEST_SHORT_NAME = 40
 
 
 def model_of(text: str) -> JsonObject:
-    """The model that a short text means; served models get chat requests.
+    """Expand a short text to a model; served models receive chat requests.
 
     Args:
-        text: `PROVIDER:MODEL`, `http://HOST/v1#SERVED-NAME`, a folder, the id of a hub, or the name of one of
-            OpenAI's models.
+        text: `PROVIDER:MODEL`, `http://HOST/v1#SERVED-NAME`, a folder, a model id of a hub, or the name of
+            one of OpenAI's models.
 
     Raises:
-        ValueError: If the text names a server without a model, or an unknown provider.
+        ValueError: The text names a server without a model, or an unknown provider.
     """
     if re.match("https?://", text):
         url, _, served = text.partition("#")
         if not served:
-            raise ValueError(f"{text!r} names a server and no model; write {url}#SERVED-NAME")
+            raise ValueError(f"{text!r} names a server without a model; write {url}#SERVED-NAME")
         name = short_name(served)
         return {"name": name, "provider": "openai", "model": served, "model_base_url": url, "chat": True}
     provider, colon, model = text.partition(":")
@@ -67,13 +67,16 @@ def is_openai(text: str) -> bool:
 
 
 def short_name(text: str) -> str:
-    """The last part of a path or an id as a name; "model" if none of it is allowed in a name."""
+    """Last part of a path or an id, as a valid name.
+
+    "model" if no character of it is allowed in a name.
+    """
     last = text.rstrip("/").rpartition("/")[2]
     return re.sub(r"[^A-Za-z0-9._]+", "-", last)[:LONGEST_SHORT_NAME].strip("-._") or "model"
 
 
 def models_of(given: object) -> object:
-    """A list of models with texts expanded; a single text is a list of one."""
+    """Expand short texts in a list of models; a single text becomes a list of one."""
     return _written_out(given, lambda text, _: model_of(text))
 
 
@@ -88,8 +91,7 @@ def crossed(entry: object) -> list[object]:
     `agent_k-3`. An entry without lists is returned unchanged.
 
     Raises:
-        ValueError: If there are too many combinations, a list is empty, or two combinations have the same
-            name.
+        ValueError: The combinations are too many, a list is empty, or two combinations have the same name.
     """
     if not isinstance(entry, Mapping) or not is_agent(entry.get("provider")):
         return [entry]
@@ -99,18 +101,19 @@ def crossed(entry: object) -> list[object]:
     name = str(entry.get("name"))
     lists = {key: value for key, value in params.items() if isinstance(value, list)}
     if empty := [key for key, value in lists.items() if not value]:
-        raise ValueError(f"params.{empty[0]} of {name} is an empty list; give it values, or remove it")
+        raise ValueError(f"params.{empty[0]} of {name} is an empty list; add values, or remove {empty[0]}")
     if math.prod(map(len, lists.values())) > MOST_OF_A_GRID:
-        raise ValueError(f"params of {name} have more than {MOST_OF_A_GRID} combinations; name fewer values")
+        raise ValueError(f"params of {name} have more than {MOST_OF_A_GRID} combinations; list fewer values")
     found: list[object] = []
     names: set[str] = set()
     for values in product(*lists.values()):
         chosen = dict(zip(lists, values, strict=True))
-        told = [f"{key}-{value}" for key, value in chosen.items() if len(lists[key]) > 1]
-        own = "_".join([name, *(re.sub(r"[^A-Za-z0-9._-]+", "-", each) for each in told)])
+        values_shown = [f"{key}-{value}" for key, value in chosen.items() if len(lists[key]) > 1]
+        own = "_".join([name, *(re.sub(r"[^A-Za-z0-9._-]+", "-", each) for each in values_shown)])
         if own in names:
             raise ValueError(
-                f"two combinations of the params of {name} would both be called {own}; name them apart"
+                f"two combinations of the params of {name} would both be called {own}; remove one of "
+                "the values"
             )
         names.add(own)
         found.append({**entry, "name": own, "entry": name, "params": {**params, **chosen}})
@@ -118,12 +121,12 @@ def crossed(entry: object) -> list[object]:
 
 
 def prompts_of(given: object) -> object:
-    """A list of prompts with texts expanded; each is named by its position."""
+    """Expand short texts in a list of prompts, named by position: `prompt-1`."""
     return _written_out(given, lambda text, number: {"name": f"prompt-{number}", "template": text})
 
 
 def _written_out(given: object, entry_of: Callable[[str, int], JsonObject]) -> object:
-    """A list with texts expanded, each with a unique name."""
+    """Expand the texts of a list, and number entries that would have the same name."""
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, list) or not any(isinstance(each, str) for each in listed):
         return listed
@@ -138,27 +141,28 @@ def _written_out(given: object, entry_of: Callable[[str, int], JsonObject]) -> o
 
 
 def judge_of(given: object) -> object:
-    """A judge, which may be given as its name, or as FILE.py:FUNCTION, only."""
+    """Expand a judge that is given as its name only, or as FILE.py:FUNCTION."""
     if not isinstance(given, str):
         return given
     return {"type": "python", "path": given} if ".py:" in given else {"type": given}
 
 
 def selector_of(given: object) -> object:
-    """A selector, which may be given as its name only."""
+    """Expand a selector that is given as its name only."""
     return {"name": given} if isinstance(given, str) else given
 
 
 def dataset_of(given: object) -> object:
-    """A dataset, which may be given as its files only."""
+    """Expand a dataset that is given as its files only."""
     return {"path": given} if isinstance(given, str | list) else given
 
 
 def with_defaults(values: object) -> object:
-    """Add the default objective, selector, budget and error probability to a campaign's values.
+    """Add defaults for objective, selector, delta and prompts to a file's values.
 
-    Objectives without a default selector have no such defaults. A file with a selector and a budget, but no
-    error probability, uses none. A campaign of agents alone can leave out prompts.
+    An objective without a default selector gets no default selector and no default error probability. A file
+    with both a selector and a budget gets no default error probability. A campaign of agents only gets an
+    empty list of prompts.
     """
     if not isinstance(values, Mapping):
         return values

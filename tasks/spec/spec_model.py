@@ -1,4 +1,4 @@
-"""Base class of every part of a campaign's file, and common value types."""
+"""Base class of the sections of a campaign's file, and shared value types."""
 
 import math
 import re
@@ -14,18 +14,24 @@ from winnow.storage.text import in_home, url_in_home
 
 
 class SpecModel(BaseModel):
-    """Base class of the parts of a campaign file: rejects unknown keys and converts no types."""
+    """Base class of the sections of a campaign's file.
+
+    It rejects unknown keys and does not convert types.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The keys of a part of the file; a Python keyword has another name here."""
+    """Fields of a section, by their keys in the file.
+
+    A field has an alias if its key is a Python keyword.
+    """
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _scalar(value: object) -> object:
-    """Check a value with one message instead of one per type of the union."""
+    """Validate a scalar, with one error message instead of one for each type."""
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise ValueError("must be text, a finite number, true, false or null")
@@ -35,7 +41,7 @@ JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)
 
 
 def _tree(value: object) -> object:
-    """Check a value like `_scalar`, allowing lists and mappings."""
+    """Validate scalars, and lists and mappings of them, with one error message."""
     if isinstance(value, list):
         return [_tree(each) for each in value]
     if isinstance(value, Mapping):
@@ -51,7 +57,7 @@ def _in_home(value: object) -> object:
 
 
 FilePath = Annotated[str, BeforeValidator(_in_home)]
-"""A path of a file or folder; a leading `~` is the home folder."""
+"""Path of a file or folder; a leading `~` is replaced by the home folder."""
 
 
 def _url_in_home(value: object) -> object:
@@ -59,11 +65,16 @@ def _url_in_home(value: object) -> object:
 
 
 StorageUrl = Annotated[str, BeforeValidator(_url_in_home)]
-"""URL of a results database; a leading `~` of a SQLite file is the home folder."""
+"""URL of a results database; a leading `~` in the path of a SQLite file is replaced by the home folder."""
 
 
 def matching(pattern: str, words: str) -> tuple[AfterValidator, FieldInfo]:
-    """Annotations for a text that must match a pattern; messages show words, editors get the pattern."""
+    """Annotations for a text that must match a pattern.
+
+    Args:
+        pattern: The regular expression; it is also part of the JSON schema.
+        words: The error message.
+    """
 
     def matched(value: str) -> str:
         if re.fullmatch(pattern, value) is None:
@@ -75,7 +86,7 @@ def matching(pattern: str, words: str) -> tuple[AfterValidator, FieldInfo]:
 
 
 SECRET = "secret"
-"""Type of errors that must not repeat the value in the file."""
+"""Type of validation errors whose message must not contain the value."""
 
 
 def _variable(value: object) -> object:
@@ -88,7 +99,7 @@ def _variable(value: object) -> object:
     )
 
 
-def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the file
+def _base_url(value: Any) -> object:  # noqa: ANN401 -- any value of the file
     if value is None:
         return None
     try:
@@ -115,14 +126,14 @@ def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the f
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise PydanticCustomError(
             SECRET,
-            "must have no user, password or query, because it is stored and shown; name the environment "
-            "variable of a key as api_key",
+            "must have no user, password or query, because it is stored and shown; set api_key to the name "
+            "of the environment variable that holds the key",
         )
     return value.rstrip("/")
 
 
 BaseUrl = Annotated[str | None, BeforeValidator(_base_url)]
-"""URL of an OpenAI-compatible server, including its version; None is OpenAI's own."""
+"""Base URL of an OpenAI-compatible server, including the version; None is OpenAI's own server."""
 
 KeyVariable = Annotated[str | None, BeforeValidator(_variable)]
-"""`$NAME` of the environment variable with a key."""
+"""`$NAME` of the environment variable that holds an API key."""

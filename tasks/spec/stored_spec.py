@@ -1,4 +1,4 @@
-"""Read a stored spec without pydantic and numpy, which would slow down `winnow status`."""
+"""Read a stored spec without pydantic and numpy, to keep `winnow status` fast."""
 
 import math
 from collections.abc import Mapping
@@ -13,42 +13,45 @@ DEFAULT_STORAGE = "sqlite:///winnow.db"
 """Default URL of the results database."""
 
 LONGEST_NAME = 100
-"""Maximum length of the name of a campaign, a model or a prompt."""
+"""Maximum length of the name of a campaign, model or prompt, in characters."""
 
 
 def own_kind(objective: str | None) -> Kind:
-    """The kind of amount that the selector counts, and that a plain number as budget limits.
+    """The kind of limit that a plain number as budget sets.
+
+    It is the amount that the selector counts.
 
     Args:
-        objective: The objective; None if a file names none, or an unknown one.
+        objective: The objective; None if a file names no objective, or an unknown one.
     """
     return "comparisons" if objective is None else traits_of(objective).counts
 
 
 def limits_of(budget: int | JsonView, objective: str | None) -> dict[Kind, float]:
-    """The limits of a stored, checked budget, in the order of `KINDS`."""
+    """The limits of a stored, valid budget by kind, in the order of `KINDS`."""
     if isinstance(budget, int):
         return {own_kind(objective): budget}
     return {kind: budget[kind] for kind in KINDS if budget.get(kind) is not None}
 
 
 ONLY: Literal["only"] = "only"
-"""Only stored outputs: none is generated."""
+"""Value of `reuse` that allows only stored outputs, so that no output is generated."""
 
 NO_STORED_TEXT = "no_stored_text"
-"""Reason of a pair without a stored output, if none is generated."""
+"""Reason for a missing score: the pair has no stored output, and the campaign generates no outputs."""
 
 
 LAST_ROUNDS = "history_rounds"
-"""Identity key of a campaign that learns from others: the last known round, by source."""
+"""Identity key of a campaign that learns from others: the last round used of each source."""
 
 CUT_AT_STOP = "cut_at_stop"
-"""Identity key: outputs are judged only up to their stop sequences. Absent if no candidate has any, and for
-campaigns that began when outputs were judged whole."""
+"""Identity key: outputs are judged only up to their stop sequences.
+Absent if no candidate has stop sequences, and for older campaigns, which judge whole outputs.
+"""
 
 
 LEFT_OUT = "left_out"
-"""Execution key of a campaign: candidates that a user excluded while it ran."""
+"""Execution key of a campaign: candidates that a user excluded while the campaign ran."""
 
 
 def left_out_of(execution: JsonView) -> Mapping[str, int]:
@@ -70,12 +73,15 @@ def has_stop_sequences(identity: JsonView) -> bool:
 
 
 def baseline_name(selector: JsonView) -> str | None:
-    """The candidate that a stored gate compares the others with; None for other selectors."""
+    """Baseline of a stored gate; None for other selectors."""
     return str(selector["params"]["baseline"]) if selector["name"] == GATE else None
 
 
 def fork_command(identity: JsonView) -> str:
-    """The command that starts a campaign of this identity under another name, with a gate's baseline."""
+    """Command that starts a campaign with this identity under another name.
+
+    For a gate, it includes the baseline.
+    """
     selector = identity.get("selector")
     baseline = None if selector is None else baseline_name(selector)
     if baseline is None:
@@ -85,7 +91,7 @@ def fork_command(identity: JsonView) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """Comparison by groups of a stored campaign, from its definition."""
+    """Comparison by groups in a stored campaign's definition."""
 
     by: str
     objective: str
@@ -101,7 +107,7 @@ class Grouping:
 
 
 def grouping_of(spec: JsonView) -> Grouping | None:
-    """The comparison by groups of a stored definition; None without groups."""
+    """Comparison by groups in a stored definition; None without groups."""
     groups = spec.get("groups")
     if groups is None:
         return None
@@ -111,11 +117,11 @@ def grouping_of(spec: JsonView) -> Grouping | None:
 
 
 def estimated_value(objective: str, groups: Grouping | None) -> str:
-    """The value that a campaign estimates, as a noun.
+    """The value that a campaign estimates for each candidate, as a noun.
 
     Args:
         objective: The objective's name in a spec.
-        groups: How its candidates are compared by groups; None if they are not.
+        groups: The comparison by groups; None if candidates are not compared by groups.
     """
     return traits_of(objective).estimated if groups is None else groups.value
 
@@ -138,11 +144,11 @@ class Constraint:
 
     @property
     def least(self) -> float:
-        """The lowest mean that satisfies the constraint, in the selector's values."""
+        """The lowest mean that meets the constraint, on the scale of `told`."""
         return 1.0 - (self.at_most or 0.0) if self.at_least is None else self.at_least
 
     def told(self, value: float | None) -> float:
-        """Convert a metric's value to the selector's scale, where higher is better; NaN for None."""
+        """Convert a metric's value so that higher is better; NaN for None."""
         if value is None:
             return math.nan
         return 1.0 - value if self.at_least is None else value
@@ -154,7 +160,7 @@ def constraints_of(spec: JsonView) -> tuple[Constraint, ...]:
 
 
 def costs_of(selector: JsonView) -> dict[str, float] | None:
-    """Cost of each candidate, if a stored selector prefers cheaper ones; else None."""
+    """Cost of each candidate by name; None unless the selector prefers cheap ones."""
     params = selector["params"]
     is_thrifty = selector["name"] == PREFERS_COST and params.get("prefer") == "cost"
     return dict(params["costs"]) if is_thrifty else None
@@ -165,6 +171,6 @@ FACTORS = "factors"
 
 
 def has_features(objective: str, selector: JsonView) -> bool:
-    """Whether the selector of a spec, its name and parameters, has a model of the candidates' features."""
+    """Whether a selector of a spec uses a model of the candidates' features."""
     default = FACTORS if selector["name"] == NEEDS_FEATURES else None
     return traits_of(objective).compares_pairs and selector["params"].get(FEATURES, default) is not None

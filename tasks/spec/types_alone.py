@@ -1,7 +1,7 @@
-"""Read a stored spec by types only: it satisfied the limits when its campaign began.
+"""Read a stored spec by types only: it met all limits when its campaign began.
 
-A file must satisfy all limits. Limits introduced later, such as a lower maximum or a rule on two keys, do not
-invalidate earlier campaigns. Patterns of names still apply, because folders are named after them.
+A file must meet all limits. Limits introduced later, such as a lower maximum or a rule on two keys, do not
+invalidate stored campaigns. Patterns of names still apply, because folders are named after them.
 """
 
 from functools import cache
@@ -19,10 +19,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_by_types(model: type[Model], values: object) -> Model:
-    """An instance of a model, validated by the types of its keys without limits.
+    """Create an instance of a model, checking the types of its keys but no limits.
 
     Raises:
-        ValidationError: If a key is unknown or a value has another type.
+        ValidationError: A key is unknown, or a value has another type.
     """
     found: Model = _validator(model).validate_python(values)
     return found
@@ -31,7 +31,7 @@ def read_by_types(model: type[Model], values: object) -> Model:
 @cache
 def _validator(model: type[BaseModel]) -> SchemaValidator:
     schema = _without_limits(model.__pydantic_core_schema__)
-    # Else the models within it would be read by their own validators, with all limits.
+    # Otherwise pydantic would read nested models by their own validators, with all limits.
     return SchemaValidator(schema, _use_prebuilt=False)  # type: ignore[arg-type]
 
 

@@ -20,7 +20,7 @@ _DEMANDS = {
     "string_type": "must be text",
     "finite_number": "must be a finite number",
 }
-"""Requirements on a value in YAML's words, by pydantic's type of error."""
+"""Requirement on a value, in YAML's words, by pydantic's type of error."""
 
 _LIMITS = {
     "greater_than": ("must be greater than", "gt"),
@@ -28,7 +28,7 @@ _LIMITS = {
     "less_than": ("must be less than", "lt"),
     "less_than_equal": ("must be at most", "le"),
 }
-"""Words and name of the limit, by pydantic's type of error."""
+"""Requirement on a number, and pydantic's name of its limit, by pydantic's type of error."""
 
 _SIZES = {"thousand": 1_000, "k": 1_000, "million": 1_000_000, "m": 1_000_000}
 
@@ -42,7 +42,7 @@ _ENTRIES = {
     "constraints": "{metric: NAME, at_least: 0.9}",
     "exclude": "{model: NAME}",
 }
-"""Entries of lists, by key."""
+"""Typical list entry, by the key of the list."""
 
 _MAPPINGS = {
     "stopping": "{delta: 0.05, budget: 400}",
@@ -53,7 +53,7 @@ _MAPPINGS = {
     "judge": "{type: exact}",
     "generate_config": "{temperature: 0.7, max_tokens: 256}",
 }
-"""Mappings, by key."""
+"""Typical mapping, by its key."""
 
 _VALUES = {
     "name": "my-campaign",
@@ -64,11 +64,11 @@ _VALUES = {
     "template": '"Answer: {{ input }}"',
     "provider": "openai",
 }
-"""Typical values of keys that a file can lack."""
+"""Typical values, by key, for keys that can be missing in a file."""
 
 
 _TYPICAL = {
-    "budget": "; write the most evaluations, such as 400, or remove budget for all there can be",
+    "budget": "; write the maximum number of evaluations, such as 400, or remove budget for no limit",
     "batch_size": "; write a number such as 32, or remove it",
     "seed": "; write a number such as 0, or remove it",
     "limit": "; write a number of examples, such as 200, or remove it",
@@ -83,7 +83,7 @@ _TYPICAL = {
     "lookahead": "; write a number of rounds, such as 2, or auto",
     "tolerance": "; write a number such as 0.01",
 }
-"""Remedies for numbers that are out of range or no numbers, by key."""
+"""Remedies, by key, for numbers that are out of range or values that are no numbers."""
 
 
 def demand(detail: ErrorDetails) -> str:
@@ -112,14 +112,17 @@ def _plain(message: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A scalar as in a file: null and true in YAML's spelling, text in quotes."""
+    """Format a scalar as in a file: text in quotes, true and false in lower case.
+
+    None is "nothing".
+    """
     if value is None:
         return "nothing"
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def remedy(detail: ErrorDetails, key: str) -> str:
-    """The end of the message: the value to write, with leading "; "; empty if unknown."""
+    """The value to write, as the end of a message; empty if unknown."""
     kind, value = detail["type"], detail.get("input")
     if kind in _DEMANDS and value is None:
         return "; write a value after the colon"
@@ -139,7 +142,10 @@ def remedy(detail: ErrorDetails, key: str) -> str:
 
 
 def missing_form(key: str) -> str:
-    """Typical value for a missing key, with leading ", such as "; empty if the key has no typical value."""
+    """Typical value of a missing key, as the end of a message.
+
+    Empty if the key has no typical value.
+    """
     found = next((each for each in (key, key.rpartition(".")[2]) if each in _VALUES), None)
     if found == "name" != key:
         return ", such as name: first"

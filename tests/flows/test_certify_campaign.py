@@ -645,8 +645,11 @@ def test_without_an_autoevaluator_human_labels_alone_decide(tmp_path, selector, 
 
 REFUSED = {
     "no section": ({"certify_": None}, "objective: certify needs a section certify"),
-    "no risk": ({"certify": {"alpha": None}}, "certify: give one of alpha"),
-    "two risks": ({"certify": {"drop": 0.1, "baseline": "small/plain"}}, "certify: give one of alpha"),
+    "no risk": ({"certify": {"alpha": None}}, "certify: give exactly one of alpha"),
+    "two risks": (
+        {"certify": {"drop": 0.1, "baseline": "small/plain"}},
+        "certify: give exactly one of alpha",
+    ),
     "a drop from nobody": ({"certify": {"alpha": None, "drop": 0.1}}, "certify: drop and baseline"),
     "an unknown baseline": (
         {"certify": {"alpha": None, "drop": 0.1, "baseline": "smal/plain"}},

@@ -262,7 +262,7 @@ def test_a_link_in_the_place_of_a_file_that_is_written_ends_in_a_sentence(folder
             "there is no folder big; write openai:big (OpenAI's server), http://HOST/v1#big",
         ),
         (data("--prompt", "{{ txet }}"), "--prompt '{{ txet }}': line 1 of the template: unknown variable"),
-        (data("--model", "http://h/v1"), "names a server and no model; write http://h/v1#SERVED-NAME"),
+        (data("--model", "http://h/v1"), "names a server without a model; write http://h/v1#SERVED-NAME"),
         (data("--input", "txt"), "--input: unknown column 'txt'; did you mean 'text'?"),
         (("--data", "gone.csv"), "gone.csv"),
     ],

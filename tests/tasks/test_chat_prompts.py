@@ -105,14 +105,14 @@ def in_place_of_plain(prompts):
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("{name: p}", "prompts[0]: give one of template (a text) and messages (a chat)"),
+        ("{name: p}", "prompts[0]: give exactly one of template (a text) and messages (a chat)"),
         (
             '{name: p, template: "x", messages: [{role: user, content: "x"}]}',
-            "prompts[0]: give one of template (a text) and messages (a chat)",
+            "prompts[0]: give exactly one of template (a text) and messages (a chat)",
         ),
         (
             '{name: p, system: "s", messages: [{role: user, content: "x"}]}',
-            "prompts[0]: system stands beside template; with messages, write it as the first of them",
+            "prompts[0]: system is only for template; move it to the first of messages",
         ),
         (
             '{name: p, messages: [{role: user, content: "x"}, {role: system, content: "x"}]}',
@@ -120,12 +120,12 @@ def in_place_of_plain(prompts):
         ),
         (
             '{name: p, messages: [{role: system, content: "x"}]}',
-            "messages need one of role user",
+            "messages have no message of role user",
         ),
-        ("{name: p, messages: [{role: user}]}", "messages[0]: a message has a role and a content, or turns"),
+        ("{name: p, messages: [{role: user}]}", "messages[0]: a message needs role and content, or turns"),
         (
             "{name: p, messages: [{turns: h, role: user}]}",
-            "messages[0]: turns bring their roles and contents along",
+            "messages[0]: turns already contain roles and contents",
         ),
         (
             '{name: p, messages: [{role: bot, content: "x"}]}',
@@ -133,7 +133,7 @@ def in_place_of_plain(prompts):
         ),
         (
             "{name: p, messages: [{turns: id}], few_shot: {n: 1}}",
-            "the user's last message is an example's own; write few_shot.question",
+            "few_shot has no question: the last user message comes from the example",
         ),
         (
             "{name: p, template: x, few_shot: {n: 0}}",
@@ -141,7 +141,7 @@ def in_place_of_plain(prompts):
         ),
         (
             "{name: p, template: x, few_shot: {n: 1, from: {fields: {input: q}}}}",
-            "few_shot.from: give one of path (files) and hub (a dataset of a hub)",
+            "few_shot.from: give exactly one of path (files) and hub (a dataset of a hub)",
         ),
         (
             "{name: p, template: x, few_shot: {n: 1, from: {path: t.jsonl, split: train}}}",
@@ -310,11 +310,11 @@ def test_a_file_takes_the_place_of_the_checkpoints_chat_template(check_small, fo
         ({"chat_template_args": {"a": 1}}, "models.0.chat_template_args: is only for chat models"),
         (
             {"chat": True, "reasoning": {"parser": "server"}},
-            "parser: server is for provider: openai or litellm with chat",
+            "parser: server needs provider: openai or litellm and chat",
         ),
         (
             {"reasoning": {"parser": "server", "strip": False}},
-            "a server separates the reasoning itself; remove strip and begins_inside",
+            "parser: server leaves the separation to the server; remove strip and begins_inside",
         ),
     ],
 )

@@ -169,8 +169,8 @@ def test_a_campaign_keeps_its_sample_and_goes_on_without_its_file(campaign_file,
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("dataset={}", "give one of path (files) and hub"),
-        ("dataset={path: a.jsonl, hub: b/c}", "give one of path (files) and hub"),
+        ("dataset={}", "give exactly one of path (files) and hub"),
+        ("dataset={path: a.jsonl, hub: b/c}", "give exactly one of path (files) and hub"),
         ("dataset.split=test", "split is only for hub; remove split"),
         ("dataset.path=[]", "must be a file, a pattern such as shards/*.parquet, or a list of these"),
         ("dataset.sample=0", "dataset.sample.n: must be at least 1"),

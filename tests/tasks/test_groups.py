@@ -110,7 +110,7 @@ def test_names_of_groups_may_be_numbers(tmp_path):
         ),
         (
             {"groups": {"by": "level", "objective": "worst", "weights": "size"}},
-            "weights are for objective: mean, the worst group counts alone; remove them",
+            "objective: worst uses only the lowest group mean; remove weights",
         ),
         (
             {"groups": {"by": "level"}, "selector": {"name": "ucb-e"}},

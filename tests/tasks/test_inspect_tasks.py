@@ -204,7 +204,7 @@ ROW = EXPECTED["told"]["plain"]["rows"][0]
         ("plain", {"name": "plain"}, {}, "is not a valid task of Inspect"),
         ("plain", ["plain"], {}, "cannot be read: its process returned no valid"),
         ("plain", None, {"metric": "acc"}, "metric is only for lm_eval; remove metric"),
-        ("plain", None, {"lm_eval": "gsm8k"}, "give one of lm_eval and inspect"),
+        ("plain", None, {"lm_eval": "gsm8k"}, "give exactly one of lm_eval and inspect"),
         ("plain", None, {"inspect": "other.py@plain"}, "there is no file other.py"),
         ("plain", None, {"python": "./snake"}, "task.python: there is no interpreter ./snake"),
     ],

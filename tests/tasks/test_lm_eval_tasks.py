@@ -344,7 +344,7 @@ def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
         ({"lm_eval": "many", "include_path": "tasks"}, {}, "is a group of tasks; name one of them: plain"),
         ({"lm_eval": "plain", "include_path": "x"}, {}, "task.include_path: there is no folder x"),
         ({"lm_eval": "tasks/plain.yaml", "num_fewshots": 3}, {}, "task.num_fewshots: unknown key"),
-        ({"num_fewshot": 3}, {}, "task: give one of lm_eval and inspect"),
+        ({"num_fewshot": 3}, {}, "task: give exactly one of lm_eval and inspect"),
         ({"lm_eval": "tasks/plain.yaml", "metric": "f1"}, {}, "has no metric 'f1'; its metrics: exact_match"),
         ({"lm_eval": "tasks/plain.yaml", "filter": "x"}, {}, "has no filter 'x'; remove filter"),
         ({"lm_eval": "tasks/plain.yaml", "fewshot_as_multiturn": True}, {}, "needs a chat model"),

@@ -92,7 +92,7 @@ def test_what_is_no_number_of_rounds_is_refused(campaign_file, replace, by, said
 
 def test_another_question_is_refused_in_one_sentence(campaign_file):
     file = campaign_file("objective: best-mean", "objective: best-duel\nlookahead: 2")
-    with pytest.raises(SpecError, match="is for best-mean: best-duel plans each round from all results"):
+    with pytest.raises(SpecError, match="is only for best-mean: best-duel plans each round from all earlier"):
         check_campaign_file(file)
 
 

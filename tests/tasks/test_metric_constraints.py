@@ -50,8 +50,8 @@ def bound(**changes):
         ({"constraints": bound(at_least=0.0)}, "constraints[0].at_least: "),
         ({"constraints": bound(at_least=1.5)}, "constraints[0].at_least: "),
         ({"constraints": bound(at_least=None, at_most=1.0)}, "constraints[0].at_most: "),
-        ({"constraints": bound(at_most=0.9)}, "give one of at_least and at_most; another bound is another"),
-        ({"constraints": bound(at_least=None)}, "give one of at_least and at_most"),
+        ({"constraints": bound(at_most=0.9)}, "give exactly one of at_least and at_most; write a second"),
+        ({"constraints": bound(at_least=None)}, "give exactly one of at_least and at_most"),
         ({"constraints": bound() * 2}, "constraints: right has 2 bounds on the same side; keep the stricter"),
         (
             {"constraints": [*bound(), *bound(at_least=None, at_most=0.5)]},

@@ -216,7 +216,7 @@ def test_what_does_not_fit_perplexity_is_refused_in_one_sentence(spec, changes, 
 
 @pytest.mark.parametrize("choices", [{}, {"field": "options", "texts": ["a", "b"]}])
 def test_choices_come_from_one_place(spec, choices):
-    with pytest.raises(ValueError, match="give one of field"):
+    with pytest.raises(ValueError, match="give exactly one of field"):
         spec(choices=choices)
 
 

@@ -238,8 +238,8 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
             {"samples": {"n": 4, "reduce": "median"}},
             "samples.reduce: must be mean, majority, best-of",
         ),
-        ({"samples": {"n": 4, "reduce": "pass@5"}}, "samples: pass@5 needs 5 texts or more, and n is 4"),
-        ({"samples": {"n": 4, "reduce": "pass^5"}}, "samples: pass^5 needs 5 texts or more, and n is 4"),
+        ({"samples": {"n": 4, "reduce": "pass@5"}}, "samples: pass@5 needs at least 5 outputs, and n is 4"),
+        ({"samples": {"n": 4, "reduce": "pass^5"}}, "samples: pass^5 needs at least 5 outputs, and n is 4"),
         (
             {"objective": "best-duel", "selector": {"name": "llm-po"}},
             "samples: a duel compares one output of each candidate",

@@ -149,7 +149,7 @@ def test_a_text_stands_for_a_model(text, found):
     [
         (
             "http://127.0.0.1:8000/v1",
-            "names a server and no model; write http://127.0.0.1:8000/v1#SERVED-NAME",
+            "names a server without a model; write http://127.0.0.1:8000/v1#SERVED-NAME",
         ),
         ("ollama:qwen", "'ollama:qwen' is not a model; write one of command:, http:, litellm:"),
         ("openai:", "'openai:' is not a model"),

@@ -63,7 +63,7 @@ def written(folder, name="spared", **changes):
         ),
         ({"metrics": [{"name": "m", "judge": JUDGE}]}, "metrics[0].judge.spare", "remove it here"),
         ({"selector": {"name": "race", "params": {"top_m": 2}}}, "selector", "top_m"),
-        ({"objective": "best-duel", "selector": {"name": "llm-po"}}, "judge", "is for best-mean"),
+        ({"objective": "best-duel", "selector": {"name": "llm-po"}}, "judge", "is only for best-mean"),
     ],
 )
 def test_a_campaign_that_needs_the_verdicts_is_refused_in_a_sentence(tmp_path, changes, path, said):

@@ -145,7 +145,7 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
             "seed: 7\n",
             "seed: 7\nsamples: four\n",
             4,
-            "samples: must be a number of texts, or a mapping with n and reduce (got 'four')",
+            "samples: must be a number of outputs, or a mapping with n and reduce (got 'four')",
         ),
         (
             "path: letters.jsonl",
@@ -715,8 +715,16 @@ def test_a_file_that_is_not_yaml_says_what_to_write(tmp_path, text, line, remedy
 @pytest.mark.parametrize(
     ("key", "value", "advice"),
     [
-        ("stopping", {"budget": -5}, "write the most evaluations, such as 400, or remove budget"),
-        ("stopping", {"budget": "lots"}, "write the most evaluations, such as 400, or remove budget"),
+        (
+            "stopping",
+            {"budget": -5},
+            "write the maximum number of evaluations, such as 400, or remove budget",
+        ),
+        (
+            "stopping",
+            {"budget": "lots"},
+            "write the maximum number of evaluations, such as 400, or remove budget",
+        ),
         ("batch_size", 0, "write a number such as 32, or remove it"),
         ("seed", -1, "write a number such as 0, or remove it"),
         ("generate_configs", [{"name": "a", "temperature": "hot"}], "write a number such as 0.0"),

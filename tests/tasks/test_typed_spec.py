@@ -163,7 +163,7 @@ NO_FILE_HAS = winnow.Judge("f1", a=object())
         (lambda: winnow.Model(nam="a", name="a", model="x"), "Model: nam: unknown key; did you mean 'name'?"),
         (lambda: winnow.Stopping(delta=95), "Stopping: delta: must be less than 1"),
         (lambda: winnow.Budget(), "Budget: give at least one of comparisons, tokens"),
-        (lambda: winnow.Prompt(name="a"), "Prompt: give one of template"),
+        (lambda: winnow.Prompt(name="a"), "Prompt: give exactly one of template"),
         (lambda: winnow.Spec(**SHORT, sede=7), "spec: sede: unknown key; did you mean 'seed'?"),
         (lambda: winnow.Spec(**SHORT, holdout=2.0), "spec: holdout: must be less than 1"),
         (lambda: winnow.Spec(name="a", models=["gpt-4o"]), "spec: prompts: is missing"),

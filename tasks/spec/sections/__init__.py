@@ -1,1 +1,1 @@
-"""The sections of a campaign's file, one concept each."""
+"""Sections of a campaign's file; each module has those of one concept."""

@@ -1,4 +1,4 @@
-"""The budget of a campaign: limits and their units."""
+"""Limits on what a campaign spends, with their units."""
 
 from collections.abc import Mapping
 from typing import Annotated, Self
@@ -19,19 +19,20 @@ Amount = Annotated[float, Field(gt=0.0)]
 
 
 class BudgetSpec(SpecModel):
-    """Limits: the first one spent ends the campaign, after the round that spent it."""
+    """Limits on spending; the campaign ends after the round that reaches one."""
 
     comparisons: Count | None = None
-    """Comparisons, including unscored ones, except those whose outputs could not be generated."""
+    """Comparisons, including unscored ones; those whose outputs could not be generated do not count."""
     tokens: Count | None = None
     """Input and output tokens of all models, including judges and the autoevaluator."""
     gpu_seconds: Amount | None = None
-    """Engine time, including loading, times the number of devices; models that run elsewhere count
-    nothing."""
+    """Engine time, including loading, times the number of devices.
+    Models that run elsewhere do not count.
+    """
     cost: Amount | None = None
     """Price, in the currency of `execution.prices` and `execution.price_per_hour`."""
     human_labels: Count | None = None
-    """For certify."""
+    """For certify: labels that humans give."""
 
     @model_validator(mode="after")
     def _limits_something(self) -> Self:
@@ -46,19 +47,19 @@ class BudgetSpec(SpecModel):
 
 
 class PriceSpec(SpecModel):
-    """Price of a million tokens of a model, in any currency."""
+    """Price per million tokens of a model, in any currency."""
 
     input: float = Field(ge=0.0)
-    """For input tokens."""
+    """Price of input tokens."""
     output: float = Field(ge=0.0)
-    """For output tokens."""
+    """Price of output tokens."""
 
 
 def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
-    """Raise an error for a budget that the objective cannot use, or that would never end.
+    """Refuse limits that do not apply to the objective, and a budget without end.
 
     Raises:
-        ValueError: With the key and the remedy.
+        ValueError: The limits do not fit the objective; names the key and the remedy.
     """
     traits = traits_of(objective)
     if budget.human_labels is not None and not traits.measures_risk:
@@ -79,7 +80,7 @@ def _number_or_mapping(
     value: object,
     union: ValidatorFunctionWrapHandler,
 ) -> BudgetSpec | int:
-    """Check the budget with one message instead of one per type of the union."""
+    """Validate a budget with one error message, not one for each type."""
     if isinstance(value, Mapping | BudgetSpec):
         return BudgetSpec.model_validate(value)
     return _NUMBER.validate_python(value)

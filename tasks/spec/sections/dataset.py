@@ -1,4 +1,4 @@
-"""Source and selection of a campaign's examples."""
+"""Source and selection of a campaign's examples, in its file."""
 
 import os
 from glob import has_magic
@@ -24,10 +24,10 @@ class FieldNames(SpecModel):
 
 
 class SampleSpec(SpecModel):
-    """Rows drawn at random without replacement."""
+    """Rows of the dataset, drawn at random without replacement."""
 
     n: int = Field(ge=1)
-    """Number of rows; all if there are fewer."""
+    """Number of rows to draw; all rows if the dataset has fewer."""
     seed: Seed = 0
 
 
@@ -43,7 +43,7 @@ def _fields_of_images(value: object) -> object:
 
 
 def _listed(value: object) -> object:
-    """Check a value with one message instead of one per type of the union."""
+    """Validate paths with one error message, not one for each type."""
     texts = value if isinstance(value, list) else [value]
     if texts and all(isinstance(each, str) and each for each in texts):
         return in_home(value) if isinstance(value, str) else list(map(in_home, texts))
@@ -54,47 +54,57 @@ class LmEvalSpec(SpecModel):
     """The documents of an lm-eval task, in the form shown to models."""
 
     task: FilePath = Field(min_length=1)
-    """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
+    """Name of a task of the installed lm-eval, or path of a task's YAML file or its folder."""
     include_path: FilePath | None = Field(default=None, min_length=1)
-    """A folder that is searched first for a task of this name."""
+    """Folder that is searched first for a task of this name."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
-    """Number of solved examples before each document; None is the task's own number, or none."""
+    """Number of solved examples before each document.
+    None is the number that the task sets, or 0 if it sets no number.
+    """
     fewshot_seed: Seed = 1234
     """Seed for drawing the solved examples, as in lm-eval."""
     chat: Literal["single-turn", "multiturn"] | None = None
-    """For models that chat: show solved examples in the user's message, or as turns; None is plain text."""
+    """For chat models: whether solved examples are part of the user's message or turns of the chat. None is a
+    text prompt.
+    """
     hub: FilePath | None = Field(default=None, min_length=1)
-    """The hub's dataset of the documents, if any; written by Winnow."""
+    """Hub dataset of the documents; None if they do not come from a hub.
+    Written by Winnow.
+    """
     revision: str | None = Field(default=None, min_length=1)
-    """The revision of the hub's dataset requested by the task; None is the main branch."""
+    """Revision of the hub dataset that the task requests; None is the main branch."""
     commit: Commit = None
-    """The commit of the hub's dataset; written by Winnow."""
+    """Commit of the hub dataset; written by Winnow."""
     functions: list[str] = []
-    """The Python functions that make its documents, FILE.py:FUNCTION; they need --trust."""
+    """Python functions that create the documents, as FILE.py:FUNCTION; they need --trust."""
 
 
 class InspectSpec(SpecModel):
-    """The samples of an Inspect task, in the form that its solvers give models."""
+    """Samples of an Inspect task, in the form that its solvers give to models."""
 
     task: FilePath = Field(min_length=1)
     """FILE.py@TASK, FILE.py with one task, or the name of a task of an installed package."""
     args: dict[str, JsonValue] = {}
     """The task's arguments."""
     python: FilePath | None = Field(default=None, min_length=1)
-    """The interpreter that has Inspect; None is Winnow's own."""
+    """Python interpreter with Inspect installed; None is the interpreter that runs Winnow."""
 
     @property
     def file(self) -> Path | None:
-        """The Python file that holds the task; None for a task of a package."""
+        """The Python file that defines the task; None for a task of an installed package."""
         path, at, name = self.task.rpartition("@")
         found = path if at and "/" not in name else self.task
         return Path(found) if found.endswith(".py") else None
 
     def interpreter(self, folder: Path) -> str | None:
-        """Absolute path of the named interpreter; None if no interpreter is named."""
+        """The interpreter to run; None if no interpreter is named.
+
+        A path with a separator is made absolute; the name of a command is unchanged.
+        """
         if self.python is None or os.sep not in self.python:
             return self.python
-        return os.path.abspath(folder / self.python)  # not where a link leads: an environment's is a link
+        # Symbolic links are kept, because the interpreter of an environment is one.
+        return os.path.abspath(folder / self.python)
 
 
 _FOR_LM_EVAL = (
@@ -114,36 +124,44 @@ class TaskSpec(SpecModel):
     """A benchmark of lm-eval or Inspect that sets dataset, prompts, output type and judge."""
 
     lm_eval: FilePath | None = Field(default=None, min_length=1)
-    """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
+    """Name of a task of the installed lm-eval, or path of a task's YAML file or its folder."""
     inspect: FilePath | None = Field(default=None, min_length=1)
-    """Instead of lm_eval: FILE.py@TASK of Inspect, or the name of a package's task; it needs --trust."""
+    """Instead of lm_eval: FILE.py@TASK of Inspect, or the name of an installed package's task; needs
+    --trust.
+    """
     include_path: FilePath | None = Field(default=None, min_length=1)
-    """For lm_eval: a folder that is searched first for a task of this name."""
+    """For lm_eval: folder that is searched first for a task of this name."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
-    """For lm_eval: number of solved examples before each; None is the task's own number, or none."""
+    """For lm_eval: number of solved examples before each document.
+    None is the number that the task sets, or 0 if it sets no number.
+    """
     fewshot_seed: Seed = 1234
-    """For lm_eval: the seed for drawing them, as in lm-eval, whose default is 1234."""
+    """For lm_eval: seed for drawing solved examples; the default is that of lm-eval."""
     fewshot_as_multiturn: bool | None = None
-    """For lm_eval and models that chat: show solved examples as turns; None is true, as in lm-eval."""
+    """For lm_eval and chat models: whether solved examples are turns of the chat.
+    None is true, as in lm-eval.
+    """
     metric: str | None = Field(default=None, min_length=1)
-    """For lm_eval: one of the task's metrics; None is the first that scores each example."""
+    """For lm_eval: one of the task's metrics; None is the first metric that scores single examples."""
     filter: str | None = Field(default=None, min_length=1)
     """For lm_eval: one of the task's filter pipelines, such as strict-match; None is the first."""
     range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
-    """For lm_eval and scores by the task's own functions: the numbers that score 0 and 1; None is 0 to 1."""
+    """For lm_eval tasks scored by their own functions: the numbers that become scores 0 and 1; None is 0 to
+    1.
+    """
     args: dict[str, JsonValue] = {}
-    """For inspect: the task's arguments."""
+    """For inspect: arguments of the task."""
     scorer: str | None = Field(default=None, min_length=1)
-    """For inspect: one of the task's scorers; None is the first with a judge in Winnow."""
+    """For inspect: one of the task's scorers; None is the first scorer that Winnow has a judge for."""
     grader: dict[str, JsonValue] | None = None
     """For inspect: the model that grades, with the keys of a campaign's models."""
     python: FilePath | None = Field(default=None, min_length=1)
-    """For inspect: the interpreter that has Inspect; None is Winnow's own."""
+    """For inspect: Python interpreter with Inspect installed; None is the interpreter that runs Winnow."""
 
     @model_validator(mode="after")
     def _is_one_benchmark(self) -> Self:
         if (self.lm_eval is None) == (self.inspect is None):
-            raise ValueError("give one of lm_eval and inspect")
+            raise ValueError("give exactly one of lm_eval and inspect")
         theirs, other = (_FOR_INSPECT, "inspect") if self.inspect is None else (_FOR_LM_EVAL, "lm_eval")
         for key in theirs:
             if key in self.model_fields_set:
@@ -152,13 +170,16 @@ class TaskSpec(SpecModel):
 
 
 class SourceSpec(SpecModel):
-    """Files, or a dataset of a hub."""
+    """Source of examples: files, or a dataset of a hub."""
 
     path: Annotated[str | list[str], BeforeValidator(_listed)] | None = None
-    """Files or patterns such as "shards/*.jsonl": .jsonl, .json or .csv, each also with .gz, or .parquet."""
+    """Files, or patterns such as "shards/*.jsonl".
+    Formats: .parquet, .jsonl, .json and .csv; the last three also with .gz.
+    """
     hub: FilePath | None = Field(default=None, min_length=1)
-    """Instead of path: a dataset of the Hugging Face hub, such as openai/gsm8k, or a folder with one in the
-    hub's layout or that of `save_to_disk`."""
+    """Instead of path: a dataset of the Hugging Face hub, such as openai/gsm8k, or a folder with a dataset in
+    the layout of the hub or of `save_to_disk`.
+    """
     name: str | None = Field(default=None, min_length=1)
     """For hub: one of the dataset's configurations."""
     split: str | None = Field(default=None, min_length=1)
@@ -178,22 +199,22 @@ class SourceSpec(SpecModel):
         return self
 
     def _places(self) -> list[str]:
-        """The given keys that name a source of examples."""
+        """The keys with a source of examples that the file sets."""
         return [key for key in ("path", "hub") if getattr(self, key) is not None]
 
     def _which(self) -> str:
-        return "give one of path (files) and hub (a dataset of a hub)"
+        return "give exactly one of path (files) and hub (a dataset of a hub)"
 
     @property
     def source(self) -> str:
-        """The source of the examples, as shown in errors and tables."""
+        """Name of the source, for errors and tables."""
         if self.hub is not None:
             return "/".join(each for each in (self.hub, self.name, self.split) if each is not None)
         return ", ".join(self.path) if isinstance(self.path, list) else str(self.path)
 
 
 class DatasetSpec(SourceSpec):
-    """Source and selection of the examples."""
+    """Source, selection and order of the examples."""
 
     lm_eval: LmEvalSpec | None = None
     """Instead of path: the result of `task: {lm_eval: ...}`."""
@@ -205,18 +226,23 @@ class DatasetSpec(SourceSpec):
     limit: int | None = Field(default=None, ge=1)
     """Maximum number of rows after the filter."""
     sample: Annotated[SampleSpec | None, BeforeValidator(_sample)] = None
-    """Random sample of these: a number of rows, or {n: 200, seed: 1}."""
+    """Random sample of the rows after filter and limit: a number of rows, or {n: 200, seed: 1}."""
     shuffle: Seed | None = None
-    """Seed of the order of examples; None keeps that of the source."""
+    """Seed for the order of examples; None keeps the order of the source."""
     cluster: str | None = Field(default=None, min_length=1)
-    """Field that names the document or conversation of an example. Examples with the same value are drawn
-    together, so that claims about new examples count such clusters."""
+    """Field of an example that names its document or conversation.
+
+    Examples with the same value are drawn together, so claims about new examples count these clusters instead
+    of single examples.
+    """
     images: Annotated[
         list[Annotated[str, Field(min_length=1)]],
         BeforeValidator(_fields_of_images, json_schema_input_type=str | list[str]),
     ] = []
-    """Fields whose images models are shown: each a path from the data file's folder, an https or data URL,
-    or a list of these."""
+    """Fields whose images are shown to models.
+
+    Each contains a path from the data file's folder, an https or data URL, or a list of these.
+    """
 
     @model_validator(mode="after")
     def _shows_images_of_rows(self) -> Self:
@@ -231,17 +257,17 @@ class DatasetSpec(SourceSpec):
         ]
 
     def _which(self) -> str:
-        return f"{super()._which()}, or a task beside it"
+        return f"{super()._which()}, or the key task instead of dataset"
 
     @property
     def source(self) -> str:
-        """See `SourceSpec`."""
+        """Name of the source, or of the task, for errors and tables."""
         task = self.lm_eval or self.inspect
         return super().source if task is None else f"task {task.task}"
 
     @property
     def title(self) -> str:
-        """A short name: that of its first file without suffixes, or of a pattern's folder."""
+        """A short name: that of the first file without suffixes, or a pattern's folder."""
         if self.path is None:
             return self.source
         first = self.path if isinstance(self.path, str) else self.path[0]
@@ -253,7 +279,7 @@ class SolvedSpec(SourceSpec):
     """Source and selection of solved examples."""
 
     fields: FieldNames | None = None
-    """Names of the columns by role; None for those of `dataset.fields`."""
+    """Names of the columns by role; None for the names in `dataset.fields`."""
     filter: str | None = Field(default=None, min_length=1)
     """A jinja2 expression over the columns of a row; rows for which it is false are skipped."""
     limit: int | None = Field(default=None, ge=1)

@@ -1,6 +1,6 @@
 """Settings for running a campaign, for notifications, and for reuse of outputs.
 
-They can change between runs.
+They can change between runs of a campaign.
 """
 
 import datetime as dt
@@ -24,23 +24,23 @@ from winnow.tasks.spec.spec_model import SECRET, FilePath, SpecModel
 from winnow.tasks.spec.stored_spec import ONLY
 
 Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "regression"]
-"""Events at the end of a run that can be notified:
+"""Outcomes of a run that can send a notification:
 
 * decided: the campaign has an answer.
-* undecided: a limit is spent or nothing is left to evaluate, without an answer.
-* waiting: annotators have to label examples before it can continue.
+* undecided: a limit is reached or no pair is left to evaluate, without an answer.
+* waiting: annotators have to label examples before the campaign can continue.
 * failed: an error ended the run, or every candidate was dropped.
-* winner-changed: the last campaign of the same schedule with a winner had another one.
+* winner-changed: the previous campaign of the schedule that had a winner had a different one.
 * regression: a gate found a candidate to be worse than the baseline.
 """
 
 MOST_WEBHOOKS = 8
 
 LONG = 120.0
-"""Default seconds that a server may take to answer one request."""
+"""Default time limit of one request to a server, in seconds."""
 
 
-def _address(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the file
+def _address(value: Any) -> object:  # noqa: ANN401 -- any value of the file
     if isinstance(value, str) and re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", value):
         return value
     try:
@@ -63,13 +63,14 @@ def _address(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the fi
 
 
 class WebhookSpec(SpecModel):
-    """An address that receives the outcome of a run."""
+    """A webhook that receives the outcome of a run."""
 
     url: Annotated[str, BeforeValidator(_address)]
-    """`$NAME` of the environment variable with the URL, or the URL itself, which is then stored."""
+    """`$NAME` of the environment variable that holds the URL, or the URL itself, which is then stored."""
     form: Literal["json", "slack", "apprise"] = "json"
-    """The form of the message: all data, for programs; a text for Slack's incoming webhooks; or a text for
-    the service of an Apprise URL."""
+    """Format of the message: "json" sends all data, for programs; "slack" sends a text to Slack's incoming
+    webhooks; "apprise" sends a text to the service of an Apprise URL.
+    """
     events: list[Event] = Field(default=["decided", "failed", "winner-changed", "regression"], min_length=1)
 
     @model_validator(mode="after")
@@ -77,8 +78,8 @@ class WebhookSpec(SpecModel):
         if self.form != "json" and not self.url.startswith("$"):
             raise PydanticCustomError(
                 SECRET,
-                "everybody with such a URL can write there, and a campaign's file is stored; put it into "
-                "an environment variable and write $NAME",
+                "must not be in the file, which is stored: anyone with such a URL can send messages; put it "
+                "into an environment variable and write $NAME",
             )
         return self
 
@@ -87,60 +88,71 @@ class ExecutionSpec(SpecModel):
     """Settings for running a campaign; none of them changes the chosen pairs or their scores."""
 
     max_loaded: int = Field(default=1, ge=1)
-    """Models in memory at once; with `devices`, on each of them."""
+    """Maximum number of models in memory; with `devices`, on each device."""
     devices: list[Annotated[int, Field(ge=0)]] = []
-    """GPUs for models, one working on each; with fewer models, one is loaded on several; empty leaves the
-    choice to the engines, one at a time."""
+    """Device numbers of the GPUs to use.
+    Each GPU runs one model at a time; if there are fewer models than GPUs, a model is loaded on several.
+    Empty: the engine chooses, and one model runs at a time.
+    """
     sleep: bool = False
-    """Move the weights of an evicted model to the machine's memory, if its device supports it."""
+    """Whether to move the weights of an evicted model to the machine's memory, if its device supports
+    this.
+    """
     max_asleep: int = Field(default=4, ge=1)
     """Maximum number of sleeping models."""
     group_size: int = Field(default=64, ge=1)
-    """Generations requested together; a crash loses the groups in progress, and for a server only unanswered
-    requests."""
+    """Number of generations requested together.
+    A crash loses the groups in progress; for a server, it loses only the requests without an answer.
+    """
     max_restarts: int = Field(default=2, ge=0)
-    """Number of restarts of one model's engine, after which its candidates fail."""
+    """Maximum number of restarts of one model's engine; after that, the model's candidates fail."""
     load_timeout: float = Field(default=600.0, gt=0.0)
-    """Seconds for loading a model."""
+    """Maximum time to load a model, in seconds."""
     batch_timeout: float = Field(default=600.0, gt=0.0)
-    """Maximum seconds of one group of generations; if an engine works on several groups, maximum seconds in
-    which none of them is finished."""
+    """Maximum time for one group of generations, in seconds.
+    If an engine works on several groups: maximum time until one of them is finished.
+    """
     max_connections: int = Field(default=64, ge=1)
     """Maximum number of concurrent requests to one server; fewer are sent if more would not be faster."""
     request_timeout: float = Field(default=LONG, gt=0.0)
-    """Maximum seconds until a server has answered one request."""
+    """Maximum time until a server has answered one request, in seconds."""
     max_retries: int = Field(default=5, ge=0)
-    """Maximum number of times that one request to a server is sent again."""
+    """Maximum number of times that a failed request to a server is sent again."""
     allow_missing: bool = False
-    """Begin without models that are unreachable at the start; they can join later."""
+    """Whether to begin without the models that are unreachable at the start; they can join later."""
     allow_all_zero: bool = False
-    """Accept an answer although every score is 0, for very hard benchmarks."""
+    """Whether to accept an answer although every score is 0, for very hard benchmarks."""
     canaries: bool = True
-    """Ask each served model some fixed questions when a run begins, to notice when it is another model."""
+    """Whether to send each served model some fixed prompts at the start of a run, to detect that the model
+    changed.
+    """
     log_folder: FilePath = ".winnow/logs"
     notify: list[WebhookSpec] = Field(default=[], max_length=MOST_WEBHOOKS)
-    """Addresses that receive the outcome of a run."""
+    """Webhooks that receive the outcome of a run."""
     prices: dict[str, PriceSpec] = {}
-    """Prices by model name, including judges and the autoevaluator."""
+    """Prices by model name, including judge models and the autoevaluator."""
     price_per_hour: float | None = Field(default=None, ge=0.0)
-    """The price of an hour of one device, in the same currency."""
+    """Price of one device for one hour, in the same currency."""
     currency: Annotated[str, Field(min_length=1, max_length=8)] | None = None
-    """The currency of these prices; if it is USD, or no price is given, models of public APIs have their list
-    prices."""
+    """Currency of these prices.
+    If it is USD, or if no price is given, models of public APIs have their list prices.
+    """
     cluster: Literal["ray"] | None = None
-    """The cluster on whose machines engines run; without one, they run on this machine."""
+    """Cluster whose machines run the engines; None runs them on this machine."""
     ray_address: str = Field(default="auto", min_length=1)
-    """"auto" joins the cluster that this machine belongs to, "ray://host:port" another one; "local" starts
-    one on this machine alone."""
+    """Address of the Ray cluster: "auto" joins the cluster of this machine, "ray://host:port" another
+    cluster, and "local" starts a cluster on this machine only.
+    """
     ray_gpus: float | Literal["auto"] = "auto"
-    """GPUs of one engine; "auto" is the number that its model is spread over, or none in a cluster without
-    GPUs."""
+    """GPUs of one engine.
+    "auto" is the number of GPUs that its model is spread over, or 0 in a cluster without GPUs.
+    """
 
     @field_validator("devices")
     @classmethod
     def _different_devices(cls, devices: list[int]) -> list[int]:
         if len(set(devices)) < len(devices):
-            raise ValueError("names a device twice; every number must be different")
+            raise ValueError("names a device twice; remove the repeated number")
         return devices
 
     @field_validator("ray_gpus")
@@ -151,23 +163,25 @@ class ExecutionSpec(SpecModel):
         return gpus
 
     @model_validator(mode="after")
-    def _has_patience_for_one_answer(self) -> Self:
+    def _waits_for_one_answer(self) -> Self:
         # A short batch_timeout is for whole batches; a long request_timeout is for answers that take so long.
         if self.batch_timeout < self.request_timeout > LONG:
             raise ValueError(
                 f"request_timeout ({self.request_timeout:g}) is longer than batch_timeout "
-                f"({self.batch_timeout:g}), within which a server has to answer some request: raise that, too"
+                f"({self.batch_timeout:g}), within which a server has to answer a request; raise "
+                "batch_timeout, too"
             )
         return self
 
     @model_validator(mode="after")
     def _names_its_cluster(self) -> Self:
-        # A stored spec has every key, so that a default is as good as nothing.
+        # A stored spec has every key, so a default value counts as not set.
         if self.cluster is None and (self.ray_address, self.ray_gpus) != ("auto", "auto"):
             raise ValueError("ray_address and ray_gpus need cluster: ray; add cluster: ray")
         if self.cluster == "ray" and (self.devices or self.sleep):
             raise ValueError(
-                "devices and sleep are for engines of this machine; Ray places its own: remove them"
+                "devices and sleep apply only to engines on this machine, and Ray chooses the devices of its "
+                "engines; remove devices and sleep, or cluster"
             )
         return self
 
@@ -184,7 +198,7 @@ def _age(value: object) -> object:
 
 
 class MaxAge(SpecModel):
-    """Reuse only stored outputs that are at most this old when a round is planned."""
+    """Reuse only stored outputs up to a maximum age when a round is planned."""
 
     max_age: Annotated[str, BeforeValidator(_age)]
 
@@ -198,7 +212,7 @@ def _word_or_mapping(
     value: object,
     union: ValidatorFunctionWrapHandler,
 ) -> object:
-    """Check a value with one message instead of one per type of the union."""
+    """Validate `reuse` with one error message, not one for each type."""
     if isinstance(value, Mapping | MaxAge):
         return MaxAge.model_validate(value)
     if value in ("all", "campaign", "none", ONLY):
@@ -207,4 +221,4 @@ def _word_or_mapping(
 
 
 Reuse = Annotated[MaxAge | Literal["all", "campaign", "none", "only"], WrapValidator(_word_or_mapping)]
-"""See `tasks.campaign.reuse`."""
+"""The stored outputs that a campaign can use instead of generating new ones; see `tasks.campaign.reuse`."""

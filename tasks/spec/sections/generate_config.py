@@ -1,4 +1,4 @@
-"""Sampling settings, and several outputs per example, in a campaign's file."""
+"""Sampling settings, and the number of outputs per example, in a campaign's file."""
 
 import json
 from typing import Annotated, Self, get_args
@@ -26,7 +26,7 @@ KINDS: tuple[StructureKind, ...] = get_args(StructureKind)
 
 
 def _whole(value: object) -> object:
-    """A token's id, which is text as the key of a JSON object."""
+    """Convert a token id that is text, as keys of a JSON object are, to a number."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
@@ -34,16 +34,16 @@ TokenId = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
 
 
 class StructuredOutput(SpecModel):
-    """The form of a whole output; the engine offers the model no token that would violate it."""
+    """Required form of an output; the engine excludes tokens that violate it."""
 
     regex: Text | None = None
-    """An output that matches this pattern from its first character to its last."""
+    """Regular expression that must match the whole output."""
     choice: list[Text] | None = Field(default=None, min_length=1)
-    """One of these texts."""
+    """Texts, one of which must be the output."""
     json_schema: dict[str, JsonValue] | None = None
-    """JSON that is valid under this schema."""
+    """JSON schema; the output is JSON that is valid under it."""
     grammar: Text | None = None
-    """An output of this context-free grammar, in vLLM's EBNF."""
+    """Context-free grammar of the output, in vLLM's EBNF."""
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -53,40 +53,44 @@ class StructuredOutput(SpecModel):
 
     @property
     def structure(self) -> Structure:
-        """The form for engines."""
+        """The required form as engines receive it."""
         [(kind, value)] = [(kind, getattr(self, kind)) for kind in KINDS if getattr(self, kind) is not None]
         return Structure(kind, value if isinstance(value, str) else json.dumps(value))
 
 
 class GenerateConfig(SpecModel):
-    """Sampling settings."""
+    """Sampling settings of a model or a candidate."""
 
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
     top_k: int = Field(default=0, ge=0)
-    """0 keeps the whole vocabulary."""
+    """Number of most probable tokens to draw from; 0 keeps the whole vocabulary."""
     max_tokens: int = Field(default=256, ge=1)
     stop_seqs: list[Text] = []
     min_p: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Exclude tokens less probable than this share of the most probable one; 0 keeps all."""
+    """Exclude tokens whose probability is below this share of the highest one; 0 keeps all tokens."""
     presence_penalty: Penalty = 0.0
-    """Subtracted from the logit of each token that the output already has."""
+    """Subtracted once from the logit of each token that the output already contains."""
     frequency_penalty: Penalty = 0.0
-    """Subtracted from a token's logit for each of its occurrences in the output."""
+    """Subtracted from a token's logit for each time that the output already contains it."""
     repetition_penalty: float = Field(default=1.0, gt=0.0)
-    """Divides positive logits of tokens that prompt or output already have, and multiplies negative ones; 1
-    has no effect."""
+    """For tokens that the prompt or the output already contains: divides positive logits and multiplies
+    negative ones. 1 has no effect.
+    """
     logit_bias: dict[TokenId, Annotated[float, Field(ge=-100.0, le=100.0)]] = {}
-    """Token id -> number added to its logit."""
+    """Number to add to a token's logit, by token id."""
     stop_token_ids: list[TokenId] = []
-    """Tokens that end an output, without being part of it."""
+    """Ids of tokens that end an output and are not part of it."""
     structured_output: StructuredOutput | None = None
     logprobs: bool = False
     """Keep the log-probability of each generated token, for custom judges."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> JsonObject:
-        """Omit newer keys with default values, so that identities from before these keys stay equal."""
+        """Omit newer keys with default values.
+
+        So identities that were stored before these keys existed stay equal.
+        """
         written: JsonObject = write(self)
         if info.exclude_unset:
             return written
@@ -98,7 +102,7 @@ class GenerateConfig(SpecModel):
         }
 
     def given(self) -> JsonObject:
-        """The settings in the file, under the keys of a `GenerateConfig`."""
+        """The settings that the file sets, by key of a `GenerateConfig`."""
         return {key: getattr(self, key) for key in self.model_fields_set & GenerateConfig.model_fields.keys()}
 
 
@@ -118,7 +122,10 @@ RARE = frozenset(
 
 
 class NamedGenerateConfig(GenerateConfig):
-    """Named sampling settings that candidates are crossed with; the model's own settings fill in the rest."""
+    """Named sampling settings that candidates are crossed with.
+
+    Settings that are not given here come from the model's own `generate_config`.
+    """
 
     name: Name
 
@@ -135,25 +142,26 @@ class SamplesSpec(SpecModel):
             "must be mean, majority, best-of, pass@K or pass^K",
         ),
     ] = "mean"
-    """mean of the scores; score of the most frequent answer; pass@K: the best of K outputs; pass^K: the
-    worst of K outputs; best-of: score of the output preferred by judge best-of."""
+    """mean: mean of the scores. majority: score of the most frequent answer. pass@K: the highest of K scores.
+    pass^K: the lowest of K scores. best-of: score of the output that a judge of type best-of prefers.
+    """
 
     @model_validator(mode="after")
     def _has_enough(self) -> Self:
         if (k := self.k) is not None and k > self.n:
-            raise ValueError(f"{self.reduce} needs {k} texts or more, and n is {self.n}; raise n")
+            raise ValueError(f"{self.reduce} needs at least {k} outputs, and n is {self.n}; raise n")
         return self
 
     @property
     def k(self) -> int | None:
-        """Number of outputs from which the best or the worst is taken; None for the other reducers."""
+        """Number K of outputs for pass@K and pass^K; None for other reducers."""
         return int(self.reduce[5:]) if self.reduce.startswith("pass") else None
 
 
 def _spelled_out(value: object) -> object:
-    """A single number means this many outputs, and their mean."""
+    """Convert a plain number n to n outputs with their mean; 1 means a single output."""
     if isinstance(value, (str, float, bool)):
-        raise ValueError("must be a number of texts, or a mapping with n and reduce")
+        raise ValueError("must be a number of outputs, or a mapping with n and reduce")
     if isinstance(value, int):
         return None if value == 1 else {"n": value}
     return value

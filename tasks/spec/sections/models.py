@@ -1,4 +1,4 @@
-"""A model in a campaign's file: a checkpoint, its engine and the form of its requests; or an agent."""
+"""A model or an agent in a campaign's file."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -38,21 +38,25 @@ from winnow.tasks.spec.spec_model import (
 
 
 class ReasoningSpec(SpecModel):
-    """How to separate a model's reasoning from its answers; the reasoning is stored next to them."""
+    """How to separate a model's reasoning from its answer; both are stored."""
 
     parser: Literal["think-tags", "server"]
-    """think-tags: the reasoning is between <think> and </think>; server: the server of provider openai or
-    litellm returns it."""
+    """think-tags: the reasoning is between <think> and </think>. server: the server, of provider openai or
+    litellm, returns it separately.
+    """
     strip: bool = True
-    """Remove the reasoning from the output for judges."""
+    """Whether judges receive the output without the reasoning."""
     begins_inside: bool = False
-    """For think-tags: an output begins within the reasoning, because chat template or prompt ends with
-    <think>."""
+    """For think-tags: whether an output begins inside the reasoning, because the chat template or the prompt
+    ends with <think>.
+    """
 
     @model_validator(mode="after")
     def _fits_its_parser(self) -> Self:
         if self.parser == "server" and (self.begins_inside or not self.strip):
-            raise ValueError("a server separates the reasoning itself; remove strip and begins_inside")
+            raise ValueError(
+                "parser: server leaves the separation to the server; remove strip and begins_inside"
+            )
         return self
 
 
@@ -62,44 +66,57 @@ class ModelSpec(SpecModel):
     name: Name
     provider: str = "vllm"
     model: FilePath = Field(min_length=1)
-    """Folder of a checkpoint, or its id on a model hub; for provider openai, the server's name for it; for
-    litellm, API/MODEL, such as anthropic/claude-x."""
+    """Folder of a checkpoint, or its id on a model hub.
+    For provider openai, the model's name on the server; for litellm, API/MODEL, such as anthropic/claude-x.
+    """
     model_base_url: BaseUrl = None
-    """For provider openai or litellm: URL of the server. None is OpenAI's own, or that of the API."""
+    """For provider openai or litellm: base URL of the server.
+    None is the URL of OpenAI, or of the API.
+    """
     api_key: KeyVariable = None
-    """For provider openai or litellm: `$NAME` of the environment variable with the key. None is
-    $OPENAI_API_KEY for OpenAI's own server under provider openai, and no key for any other."""
+    """For provider openai or litellm: `$NAME` of the environment variable with the API key. None is
+    $OPENAI_API_KEY for OpenAI's own server under provider openai, and no key for any other server.
+    """
     served_identity: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """For provider openai or litellm: what is served, such as "llama-3-8b fp16". Models with one id on
-    different servers are the same model if this text is the same, and different ones if it is not; without
-    it, each server has its own model."""
+    """For provider openai or litellm: a text that identifies the served model, such as "llama-3-8b fp16".
+    Models with the same id on different servers count as the same model if and only if this text is the
+    same. Without it, each server has a model of its own.
+    """
     revision: str | None = None
     model_args: dict[str, JsonTree] = {}
-    """Passed to the engine unchanged; for provider openai, put into the body of each request, null to omit a
-    key; for litellm, a few arguments of its calls, see the documentation."""
+    """Arguments passed to the engine unchanged.
+    For provider openai, they are put into the body of each request, and null omits a key; for litellm, a few
+    arguments of its calls are allowed, see the documentation.
+    """
     chat: bool = False
-    """Send each prompt as the messages of a chat, through the checkpoint's chat template; a text prompt
-    becomes one user message."""
+    """Whether to send each prompt as chat messages, through the checkpoint's chat template; a text prompt
+    becomes one user message.
+    """
     chat_template: FilePath | None = Field(default=None, min_length=1)
-    """A file with a chat template in jinja2, which replaces the checkpoint's own."""
+    """File with a jinja2 chat template that replaces the checkpoint's own."""
     chat_template_args: dict[str, JsonScalar] = {}
     """Variables of the chat template, such as `enable_thinking`."""
     reasoning: ReasoningSpec | None = None
-    """For models that reason before they answer; None leaves outputs unchanged."""
+    """For models that reason before they answer: how to separate the reasoning.
+    None leaves outputs unchanged.
+    """
     lora: FilePath | None = Field(default=None, min_length=1)
-    """Folder of a LoRA adapter applied to the checkpoint; all adapters of one checkpoint share its engine."""
+    """Folder of a LoRA adapter for the checkpoint; all adapters of one checkpoint share its engine."""
     generate_config: GenerateConfig = GenerateConfig()
 
     @field_validator("provider")
     @classmethod
     def _is_for_models(cls, provider: str) -> str:
         if is_agent(provider) and not issubclass(cls, AgentModelSpec):
-            raise ValueError(f"{provider} is for the candidates under models; choose a provider of models")
+            raise ValueError(
+                f"{provider} is a provider of agents, which can only be candidates under models; choose a "
+                "provider of models"
+            )
         return provider
 
     @field_validator("model_base_url", "api_key", "served_identity")
     @classmethod
-    def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _applies_to_servers(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and _runs_here(info):
             raise ValueError(
                 "is only for provider: openai or litellm; remove it, or choose one of these providers"
@@ -108,32 +125,35 @@ class ModelSpec(SpecModel):
 
     @field_validator("chat_template", "chat_template_args")
     @classmethod
-    def _is_for_chats(cls, value: object, info: ValidationInfo) -> object:
+    def _applies_to_chats(cls, value: object, info: ValidationInfo) -> object:
         if value and not info.data.get("chat"):
             raise ValueError("is only for chat models; set chat: true, or remove it")
         return value
 
     @field_validator("reasoning")
     @classmethod
-    def _has_who_tells_it(cls, value: ReasoningSpec | None, info: ValidationInfo) -> ReasoningSpec | None:
+    def _is_separable(cls, value: ReasoningSpec | None, info: ValidationInfo) -> ReasoningSpec | None:
         if value is None or value.parser != "server":
             return value
         if _runs_here(info) or not info.data.get("chat"):
             raise ValueError(
-                "parser: server is for provider: openai or litellm with chat: true; use parser: think-tags "
-                "elsewhere"
+                "parser: server needs provider: openai or litellm and chat: true; set these, or use parser: "
+                "think-tags"
             )
         return value
 
 
 def _runs_here(info: ValidationInfo) -> bool:
-    """Whether a model's provider uses no server; False for an unknown provider, which is reported instead."""
+    """Whether a model's provider uses no server.
+
+    False for an unknown provider, which has its own error.
+    """
     provider = info.data.get("provider")
     return provider is not None and provider not in REMOTE and is_provider(provider)
 
 
 class AgentModelSpec(ModelSpec):
-    """An agent: a program, an endpoint or a function; its keys are those of its provider."""
+    """An agent: a program, endpoint or function, with its provider's keys."""
 
     model: FilePath = ""
 
@@ -148,7 +168,7 @@ class AgentModelSpec(ModelSpec):
 
     @property
     def settings(self) -> AgentSettings:
-        """The agent's keys as an object of its provider's settings class."""
+        """The agent's keys as an instance of its provider's settings class."""
         assert isinstance(self, AgentSettings)
         return self
 
@@ -171,12 +191,12 @@ OF_MODELS = (
     "reasoning",
     "lora",
 )
-"""Keys of a model that an agent does not have."""
+"""Keys that models have and agents do not."""
 
 
 @cache
 def agent_class(provider: str) -> type[AgentModelSpec]:
-    """Create the class that validates an agent's entry: the keys of all agents and those of its provider."""
+    """Create the class that validates agents of a provider."""
     settings = provider_of(provider).settings
     found: type[AgentModelSpec] = create_model(
         f"{provider.title()}Agent",
@@ -188,13 +208,16 @@ def agent_class(provider: str) -> type[AgentModelSpec]:
 
 
 def knobs_of(model: Mapping[str, object]) -> tuple[str, ...]:
-    """Keys of a model's mapping, besides those of its server, that may change between runs."""
+    """Keys of an agent, other than server keys, that can change between runs.
+
+    Empty for a model.
+    """
     provider = model.get("provider")
     return provider_of(str(provider)).settings.KNOBS if is_agent(provider) else ()
 
 
 def _of_its_provider(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-    """Validate an entry with the class of its provider."""
+    """Validate a model or an agent with the class of its provider."""
     if isinstance(value, AgentModelSpec):
         return value
     if isinstance(value, Mapping) and is_agent(value.get("provider")):
@@ -203,7 +226,7 @@ def _of_its_provider(value: object, handler: ValidatorFunctionWrapHandler) -> ob
 
 
 def each_crossed(given: object, handler: ValidatorFunctionWrapHandler) -> object:
-    """Expand each agent in a file's list of models into one agent for each combination of its `params`.
+    """Expand each agent of a file into one for each combination of its `params`.
 
     An error that occurs in several combinations is reported once, at the entry's position in the file.
     """
@@ -232,7 +255,10 @@ def _moved(error: ValidationError, places: Sequence[int]) -> ValidationError:
 
 
 def places_of(models: Sequence[ModelSpec]) -> list[str]:
-    """The place in the file of each model, such as "models[0]"; combinations of one entry share it."""
+    """The key in the file of each model, such as "models[0]".
+
+    All combinations of one entry have the same key.
+    """
     entries = [getattr(each, "entry", None) or each.name for each in models]
     order = list(dict.fromkeys(entries))
     return [f"models[{order.index(entry)}]" for entry in entries]

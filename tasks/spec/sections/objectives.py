@@ -1,4 +1,4 @@
-"""Sections for campaigns of one objective only: groups, constraints, certificates, and the embedder."""
+"""Sections for one objective only: groups, constraints, certify, embedder."""
 
 import sys
 from collections.abc import Mapping
@@ -15,7 +15,10 @@ SHARED = ("equal", "size")
 
 
 def _weights(value: object) -> object:
-    """Check the weights with one message for all types of a union; in YAML a name may be a number."""
+    """Validate the weights with one error message instead of one for each type.
+
+    A group's name can be a number in YAML; it becomes text.
+    """
     if value in SHARED:
         return value
     if not isinstance(value, Mapping) or not value or not all(map(_is_weight, value.values())):
@@ -30,19 +33,21 @@ def _is_weight(value: object) -> bool:
 
 
 class GroupsSpec(SpecModel):
-    """Groups of examples, and how a candidate's group means are combined to one value."""
+    """Groups of examples, and how a candidate's group means are combined."""
 
     by: str = Field(min_length=1)
-    """The field of an example whose value is its group."""
+    """Field of an example whose value is the example's group."""
     objective: Literal["mean", "worst"] = "mean"
     """mean: the weighted mean of the groups' means; worst: the lowest of them."""
     weights: Annotated[Literal["equal", "size"] | dict[str, float], BeforeValidator(_weights)] = "equal"
-    """For mean: "equal", by "size", which is the mean over all examples, or a number for each group."""
+    """For mean: "equal"; "size", which gives the mean over all examples; or a number for each group."""
 
     @model_validator(mode="after")
     def _weighs_what_counts(self) -> Self:
         if self.objective == "worst" and self.weights != "equal":
-            raise ValueError("weights are for objective: mean, the worst group counts alone; remove them")
+            raise ValueError(
+                "objective: worst uses only the lowest group mean; remove weights, or set objective: mean"
+            )
         return self
 
 
@@ -50,42 +55,46 @@ class ConstraintSpec(SpecModel):
     """A bound on a candidate's mean of one metric over all examples."""
 
     metric: Name
-    """One of the file's metrics."""
+    """Name of one of the file's metrics."""
     at_least: float | None = Field(default=None, gt=0.0, le=1.0)
     at_most: float | None = Field(default=None, ge=0.0, lt=1.0)
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Self:
         if (self.at_least is None) == (self.at_most is None):
-            raise ValueError("give one of at_least and at_most; another bound is another constraint")
+            raise ValueError(
+                "give exactly one of at_least and at_most; write a second bound as another constraint"
+            )
         return self
 
 
 class AutoevaluatorSpec(SpecModel):
-    """A model that answers every example instead of a human, right or wrong."""
+    """A model that answers each example instead of a human, and can be wrong."""
 
     model: ModelSpec
     prompt: str = Field(min_length=1)
     """A jinja2 template over the fields of an example."""
     extract: str | None = None
-    """A pattern whose last match in the model's output is its answer; without it, the whole output is."""
+    """Regular expression whose last match in the model's output is the answer; None takes the whole
+    output.
+    """
 
 
 class CertifySpec(SpecModel):
     """The allowed risk, the costs of candidates, and the autoevaluator."""
 
     alpha: float | None = Field(default=None, gt=0.0, lt=1.0)
-    """The highest allowed mean of 1 - score of a certified candidate."""
+    """Highest allowed mean of 1 - score of a certified candidate."""
     drop: float | None = Field(default=None, gt=0.0, lt=1.0)
-    """The highest allowed mean of max(0, score of `baseline` - score), instead of `alpha`."""
+    """Instead of `alpha`: highest allowed mean of max(0, score of `baseline` - score)."""
     baseline: str | None = None
-    """Name of a candidate."""
+    """Name of the candidate that `drop` is measured from."""
     cost: Literal["size", "prompt-length", "price", "custom"]
-    """The kind of cost of a candidate; see `tasks.objectives.certify.check`."""
+    """Kind of a candidate's cost; see `tasks.objectives.certify.check`."""
     costs: dict[str, Annotated[float, Field(ge=0.0)]] = {}
-    """Costs by candidate, for "price" and "custom"."""
+    """For cost "price" or "custom": cost of each candidate, by name."""
     labellable: int | None = Field(default=None, ge=1)
-    """Number of examples that a human may label; see `tasks.objectives.certify.split`."""
+    """Number of examples that humans may label; see `tasks.objectives.certify.split`."""
     unlabelled_per_label: int = Field(default=1, ge=1)
     """Number r of unlabelled examples for each labelled one."""
     autoevaluator: AutoevaluatorSpec | None = None
@@ -93,11 +102,13 @@ class CertifySpec(SpecModel):
     @model_validator(mode="after")
     def _states_one_risk(self) -> Self:
         if (self.alpha is None) == (self.drop is None):
-            raise ValueError("give one of alpha (an absolute risk) and drop (against a baseline)")
+            raise ValueError("give exactly one of alpha (an absolute risk) and drop (against a baseline)")
         if (self.drop is None) != (self.baseline is None):
             raise ValueError("drop and baseline go together: name the candidate that a drop is measured from")
         if bool(self.costs) != (self.cost in ("price", "custom")):
-            raise ValueError("costs is for cost: price and cost: custom, which need it")
+            if self.costs:
+                raise ValueError(f"costs is only for cost: price or custom, not {self.cost}; remove costs")
+            raise ValueError(f"cost: {self.cost} needs costs, the cost of each candidate by name; add costs")
         return self
 
     @property
@@ -107,20 +118,20 @@ class CertifySpec(SpecModel):
 
 
 class EmbedderSpec(SpecModel):
-    """An embedder, which computes a vector of each prompt, so that similar prompts can be routed alike."""
+    """Computes a vector for each prompt, so that similar prompts are routed alike."""
 
     type: str = Field(default="transformers", min_length=1)
-    """One of `BUILT_IN_EMBEDDERS`, or an embedder of a package or a program."""
+    """One of `BUILT_IN_EMBEDDERS`, or an embedder of a package or of a program."""
     model: FilePath | None = None
     """Folder of a checkpoint; None for the sentence-embedding model that Winnow installs."""
     pooling: Literal["mean", "cls", "last"] = "mean"
-    """For transformers: how the vectors of a text's tokens are combined."""
+    """For transformers: how the token vectors of a text are combined."""
     path: FilePath | None = None
     """For precomputed: a file with the columns id and vector."""
     params: dict[str, JsonScalar] = {}
-    """For an embedder of a package or a program: its parameters."""
+    """For an embedder of a package or of a program: its parameters."""
     text: str = Field(default="{{ input }}", min_length=1)
-    """A jinja2 template of the text to embed, over the fields of an example."""
+    """jinja2 template of the text to embed, over the fields of an example."""
 
     @model_validator(mode="after")
     def _has_what_its_type_needs(self) -> Self:
@@ -129,13 +140,13 @@ class EmbedderSpec(SpecModel):
         if self.path is not None and self.type != "precomputed":
             raise ValueError("path is only for type: precomputed; remove path")
         if self.model is None and self.type == "vllm":
-            raise ValueError("type: vllm needs the folder of a checkpoint as model")
-        # A stored spec has every key, so that a default is as good as nothing.
+            raise ValueError("type: vllm needs model, the folder of a checkpoint; add model")
+        # A stored spec has every key, so a default value counts as not set.
         given = {key for key, field in type(self).model_fields.items() if getattr(self, key) != field.default}
         if self.type == "precomputed" and {"model", "pooling", "text"} & given:
             raise ValueError("precomputed vectors need no model, pooling or text; remove them")
         if self.type == "vllm" and "pooling" in given:
-            raise ValueError("vLLM pools as the checkpoint says; remove pooling")
+            raise ValueError("vLLM pools as the checkpoint's configuration says; remove pooling")
         if self.type in BUILT_IN_EMBEDDERS and self.params:
             raise ValueError("params is only for an embedder of a package or a program; remove params")
         if self.type not in BUILT_IN_EMBEDDERS and {"model", "pooling"} & given:

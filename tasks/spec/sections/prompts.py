@@ -1,4 +1,4 @@
-"""Prompts of models: a text, or the messages of a chat, with solved examples before the question."""
+"""Prompts for models: a text or chat messages, with or without solved examples."""
 
 import re
 from collections.abc import Mapping
@@ -28,30 +28,31 @@ def _name(value: str) -> str:
 NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 
 Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{NAME.pattern}$"})]
-"""Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
+"""Letters, digits, '.', '_' and '-', so that a name is safe in file names, URLs and tables."""
 
 
 class MessageSpec(SpecModel):
-    """One message of a chat, or the position of the messages in an example."""
+    """A chat message, or the position of the messages that an example contains."""
 
     role: Literal["system", "user", "assistant"] | None = None
     content: str | None = None
     """A jinja2 template over the fields of an example."""
     turns: str | None = Field(default=None, min_length=1)
-    """Instead of role and content: the field of an example with a list of {role, content}, inserted here
-    unchanged."""
+    """Instead of role and content: field of an example with a list of {role, content}, which is inserted here
+    unchanged.
+    """
 
     @model_validator(mode="after")
     def _is_one_of_the_two(self) -> Self:
         if self.turns is None and None in (self.role, self.content):
-            raise ValueError("a message has a role and a content, or turns in their place")
+            raise ValueError("a message needs role and content, or turns instead of both")
         if self.turns is not None and (self.role, self.content) != (None, None):
-            raise ValueError("turns bring their roles and contents along; remove role and content")
+            raise ValueError("turns already contain roles and contents; remove role and content")
         return self
 
 
 def _source(value: object) -> object:
-    """Validate a mapping so that each error names the key at fault."""
+    """Convert files to a mapping, so that each error names the key at fault."""
     if isinstance(value, str | list):
         return {"path": value}
     if value is None or isinstance(value, Mapping | SolvedSpec):
@@ -72,51 +73,58 @@ class FewShotSpec(SpecModel):
 
     n: int = Field(ge=1, le=1000)
     source: Source = Field(default=None, alias="from")
-    """Their source: files, or the keys of a dataset; None is the campaign's own dataset, of which an example
-    is never shown with itself."""
+    """Files, or the keys of a dataset; None is the campaign's own dataset.
+    An example is never shown as a solved example of itself.
+    """
     seed: int = Field(default=0, ge=0, lt=2**63)
-    """Seed for drawing them, once for all examples."""
+    """Seed for drawing the solved examples, which are the same for all prompts."""
     fewshot_as_multiturn: bool = False
-    """For models that chat: show each as a turn of the user and one of the assistant, not as text."""
+    """For chat models: whether each solved example is a user turn and an assistant turn instead of text."""
     question: str | None = Field(default=None, min_length=1)
-    """A jinja2 template over the fields of a solved example; None is that of the prompt."""
+    """jinja2 template over the fields of a solved example; None is the template of the prompt."""
     answer: str = Field(default="{{ target }}", min_length=1)
-    """A jinja2 template of its answer; `target` is the first accepted one."""
+    """jinja2 template of a solved example's answer; `target` is its first accepted target."""
     target_delimiter: str = " "
-    """Text between question and answer, in text prompts."""
+    """In text prompts: text between question and answer."""
     delimiter: str = "\n\n"
-    """Text after each solved example, in text prompts."""
+    """In text prompts: text after each solved example."""
 
 
 class PromptSpec(SpecModel):
-    """A prompt about an example; every text in it is a jinja2 template over the example's fields."""
+    """A prompt; each of its texts is a jinja2 template over an example's fields."""
 
     name: Name
     template: str | None = Field(default=None, min_length=1)
-    """The whole prompt; for a chat model, the user's message."""
+    """The whole prompt; for a chat model, the user message."""
     system: str | None = Field(default=None, min_length=1)
-    """For models that chat: the system message before `template`."""
+    """For chat models: the system message before `template`."""
     messages: list[MessageSpec] | None = Field(default=None, min_length=1)
-    """For models that chat: the whole chat, instead of `template` and `system`. If the last message is the
-    assistant's, the model continues it."""
+    """For chat models: the whole chat, instead of `template` and `system`.
+    If the last message is the assistant's, the model continues it.
+    """
     few_shot: FewShotSpec | None = None
-    """Solved examples before the question."""
+    """Solved examples to show before the question; None shows no solved examples."""
 
     @model_validator(mode="after")
-    def _asks_one_thing(self) -> Self:
+    def _has_one_form(self) -> Self:
         if (self.template is None) == (self.messages is None):
-            raise ValueError("give one of template (a text) and messages (a chat)")
+            raise ValueError("give exactly one of template (a text) and messages (a chat)")
         if self.messages is None:
             return self
         if self.system is not None:
-            raise ValueError("system stands beside template; with messages, write it as the first of them")
+            raise ValueError(
+                "system is only for template; move it to the first of messages, with role: system"
+            )
         roles = [message.role for message in self.messages]
         if "system" in roles[1:]:
             raise ValueError("a system message can only be the first of messages; move it there")
         if not {"user", None} & set(roles):
-            raise ValueError("messages need one of role user; add one, or turns that contain one")
+            raise ValueError("messages have no message of role user; add one, or turns that contain one")
         if self.few_shot is not None and self.few_shot.question is None and self.question is None:
-            raise ValueError("the user's last message is an example's own; write few_shot.question")
+            raise ValueError(
+                "few_shot has no question: the last user message comes from the example; add "
+                "few_shot.question"
+            )
         return self
 
     @property

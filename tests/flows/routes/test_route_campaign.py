@@ -115,10 +115,10 @@ REFUSED = {
         {"embedder": {"path": "vectors.jsonl"}},
         "embedder: path is only for type: precomputed",
     ),
-    "no model": ({"embedder": {"type": "vllm"}}, "embedder: type: vllm needs the folder of a checkpoint"),
+    "no model": ({"embedder": {"type": "vllm"}}, "embedder: type: vllm needs model, the folder of"),
     "pooling for vLLM": (
         {"embedder": {"type": "vllm", "model": "embedder", "pooling": "cls"}},
-        "embedder: vLLM pools as the checkpoint says",
+        "embedder: vLLM pools as the checkpoint's configuration says",
     ),
     "an unknown checkpoint": ({"embedder": {"model": "nowhere"}}, "embedder.model: there is no checkpoint"),
     "an unknown embedder": ({"embedder": {"type": "word2vec"}}, "embedder.type: "),
