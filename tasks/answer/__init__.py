@@ -1,1 +1,1 @@
-"""The answer of a campaign: one data model of its results, and the sentences derived from it."""
+"""The answer of a campaign: its data model, and the sentences derived from it."""

@@ -1,4 +1,4 @@
-"""Derive the answer of a stored campaign from its last decision."""
+"""Derive the answer of a stored campaign from its latest decision."""
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 
 
 SOLVING = ("winner", "tied", "policy", "decided", "none")
-"""Outcomes that count as an answer and warn if all scores are 0; "none" if no candidate is certified."""
+"""Outcomes that count as an answer, for which a warning is shown if all scores are 0. "none" is included: no
+candidate is certified.
+"""
 
 
 def answer_of(
@@ -69,20 +71,20 @@ def answer_of(
     certificate: "Certificate | None",
     standing: "Standing | None",
 ) -> Answer:
-    """The current answer of a campaign.
+    """Derive the current answer of a campaign.
 
     Args:
         look: The campaign's current state.
-        decision: Its latest decision, None before the first round is finished.
+        decision: Its latest decision; None before the first round is finished.
         has_ended: Whether no process runs the campaign, and its last decision or a spent limit ends it.
         waits: Whether the campaign waits for annotators.
-        stopped_by: The limit that ends it although its selector would continue.
+        stopped_by: The limit that ended it although its selector would continue; None without such a limit.
         budgets: All limits of the campaign.
         n_examples: Number of examples of the campaign's benchmark, held-out ones included.
-        without_text: Comparisons for which no output could be generated.
-        people: Counts of the annotators and their judgments, for a human judge.
-        certificate: Its certificate, for certify.
-        standing: The results of routing, for route.
+        without_text: Number of comparisons for which no output could be generated.
+        people: Number of annotators and of missing judgments; None without a human judge.
+        certificate: Results of a certify campaign; None for other objectives.
+        standing: Results of a route campaign; None for other objectives.
     """
     traits = traits_of(look.record.objective)
     reason = reason_of(decision, stopped_by if has_ended else None)
@@ -99,7 +101,7 @@ def answer_of(
     outcome = outcome_at(look.names, look.record, decision, reason, claim) if has_ended else None
     held_out = _held_out(look, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
-    # With examples held out a limit may end it though selection has nothing left to ask.
+    # With held-out examples, a limit can end the campaign although selection has no pair left to propose.
     is_open = outcome == "undecided" and decision is not None and decision.reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
     answer = replace(
@@ -143,7 +145,7 @@ def answer_of(
 
 
 def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -> Answer:
-    """An answer without results yet, from the campaign's file alone."""
+    """Create an answer without results, from the campaign's definition only."""
     spec = campaign.spec
     selector = spec["selector"]
     return Answer(
@@ -174,7 +176,7 @@ def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -
 
 
 def _sends_no_canaries(campaign: CampaignRecord) -> bool:
-    """Whether the campaign asks servers, and sends them no canary prompts."""
+    """Whether the campaign uses servers and sends no canary prompts to them."""
     if campaign.execution.get("execution", {}).get("canaries", True):
         return False
     judging = (model for _, model in judging_models(campaign.spec))
@@ -185,14 +187,17 @@ def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
     if is_done:
         return None
     from winnow.tasks.campaign.program_plugins import (
-        named_by_program,  # it takes what most answers do without
+        named_by_program,  # slow to import, and most answers do not need it
     )
 
     return named_by_program(campaign)
 
 
 def _held_out(look: Look, decision: DecisionRecord | None) -> "HeldOut | None":
-    """Results on held-out examples; None, without importing numpy, if the campaign has none."""
+    """Results on held-out examples; None if no examples are held out.
+
+    Numpy is only imported if examples are held out.
+    """
     if look.record.spec.get("holdout") is None:
         return None
     from winnow.tasks.objectives.best_mean.holdout.results import held_out_of
@@ -201,14 +206,14 @@ def _held_out(look: Look, decision: DecisionRecord | None) -> "HeldOut | None":
 
 
 def _is_held_out_left(held_out: "HeldOut | None", decision: DecisionRecord | None) -> bool:
-    """Whether selection had ended before all held-out examples were scored."""
+    """Whether selection has ended and held-out examples still have to be scored."""
     if held_out is None or decision is None or held_out.is_complete:
         return False
     return held_out.told > 0 or decision.reason not in ("running", "budget")
 
 
 def _constraints(look: Look, best: str | None) -> tuple[Constrained, ...]:
-    """The constraints on the best candidate, with its means so far."""
+    """The constraints, each with the best candidate's mean so far."""
     constraints = constraints_of(look.record.spec)
     if not constraints:
         return ()
@@ -222,7 +227,10 @@ def _constraints(look: Look, best: str | None) -> tuple[Constrained, ...]:
 
 
 def _means_of_metrics(look: Look, best: str | None, metrics: Set[str]) -> dict[str, tuple[float | None, int]]:
-    """The best candidate's mean and number of values on the selection examples, by metric."""
+    """The best candidate's mean and number of values, by metric.
+
+    Held-out examples do not count.
+    """
     if best is None:
         return {}
     if look.record.spec.get("holdout") is None:
@@ -235,12 +243,15 @@ def _means_of_metrics(look: Look, best: str | None, metrics: Set[str]) -> dict[s
 
 
 def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
-    """The models that score outputs or choose among them, by name."""
+    """Names of the models that score outputs or choose among them; empty for duels."""
     return () if traits_of(campaign.objective).compares_pairs else scored_by(campaign.spec.get("judge", {}))
 
 
 def _stored_texts(look: Look) -> tuple[int, int] | None:
-    """Number of comparisons with a stored output, and of all comparisons; None if the campaign generates."""
+    """Number of comparisons with a stored output, and of all comparisons.
+
+    None if the campaign generates outputs.
+    """
     if look.record.execution.get("reuse") != ONLY:
         return None
     by_reason = unscored_views.by_reason(look.session, look.record)
@@ -251,19 +262,22 @@ def _stored_texts(look: Look) -> tuple[int, int] | None:
 def _limit(
     answer: Answer, stopped_by: BudgetUsage | None, budgets: Sequence[BudgetUsage]
 ) -> BudgetUsage | None:
-    """The limit that ended the campaign without an answer; for certify, this includes the limit on labels."""
+    """The limit that ended the campaign without an answer; None without such a limit.
+
+    For certify, this includes the limit on labels.
+    """
     if answer.reason != "budget" and answer.outcome != "none" and not answer.unsettled:
         return None
     return stopped_by or next((each for each in budgets if each.is_spent), None)
 
 
 def _also_spent(limit: BudgetUsage, budgets: Sequence[BudgetUsage]) -> tuple[BudgetUsage, ...]:
-    """The other limits that are spent and can be raised; the one on labels cannot."""
+    """The other spent limits that can be raised; the limit on labels cannot."""
     return tuple(each for each in budgets if each.is_spent and each.kind not in (limit.kind, "human_labels"))
 
 
 def _additions(look: Look) -> tuple[Addition, ...]:
-    """Candidates that joined later, grouped by the list that added them."""
+    """Candidates that joined later, grouped by the round in which they joined."""
     first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     joined = sorted(set(first_rounds) - {0})
     return tuple(
@@ -288,19 +302,20 @@ def _intervals_if(
 
 
 def _known(look: Look, answer: Answer) -> frozenset[str]:
-    """Candidates in the answer that were scored on every example; for duels, against all remaining ones.
+    """Names of candidates in the answer whose means are exact.
 
-    An interval of width 0 does not imply this: its ends can meet because it missed the mean. But a mean whose
-    interval has a positive width is not known exactly, so such candidates are not counted.
+    These are scored on every example; for duels, on every example against each remaining candidate. An
+    interval of width 0 is necessary for this, but not sufficient: its ends can also meet because the interval
+    missed the mean.
     """
     if not traits_of(answer.objective).looks_for_best:
         return frozenset()
     spoken_of = {answer.best, *answer.top, answer.runner_up and answer.runner_up.name}
-    if answer.baseline is not None:  # of every candidate it is told how it compares
+    if answer.baseline is not None:  # each candidate is compared with the baseline
         spoken_of = {each.name for each in answer.candidates}
     points = {each.name for each in answer.candidates if each.lower is not None and each.lower == each.upper}
     asked = sorted(points & spoken_of)
-    if answer.held_out is not None:  # only two are scored on what is held out, of which nothing is said here
+    if answer.held_out is not None:  # held-out examples do not count: only two candidates are scored on them
         from winnow.tasks.objectives.best_mean.holdout.results import selection_outcomes
 
         told = zip(asked, selection_outcomes(look, asked), strict=True)
@@ -318,10 +333,10 @@ def _known(look: Look, answer: Answer) -> frozenset[str]:
 def standings_of(
     names: Sequence[str], decision: DecisionRecord | None, traits: Traits
 ) -> tuple[CandidateStanding, ...]:
-    """The status and estimates of each candidate after a decision, by position.
+    """The status and the estimates of each candidate after a decision, by arm.
 
     Args:
-        names: Names of the candidates, by position.
+        names: Names of the candidates, by arm.
         decision: The decision; None before the first one.
         traits: The traits of the campaign's objective.
     """
@@ -351,9 +366,9 @@ def standings_of(
 
 
 def _exact_differences(names: Sequence[str], decision: DecisionRecord) -> list[Difference | None]:
-    """Differences of exactly known means to the best candidate, for a method that stores no differences.
+    """Differences of exact means to that of the best candidate.
 
-    So --exhaustive, which scores every pair, has a runner-up.
+    For a selector that stores no differences, so that --exhaustive, which scores every pair, has a runner-up.
     """
     rows = zip(names, decision.estimates, decision.lower, decision.upper, strict=True)
     known = {name: mean for name, mean, lower, upper in rows if mean is not None and lower == mean == upper}
@@ -370,7 +385,10 @@ def _exact_differences(names: Sequence[str], decision: DecisionRecord) -> list[D
 
 
 def _difference(names: Sequence[str], decision: DecisionRecord, arm: int) -> Difference | None:
-    """The difference between an arm and the one it is compared with; None for that one and for later arms."""
+    """Difference between a candidate and the one that all are compared with.
+
+    None for the latter, for a candidate that joined later, and if the decision stores no differences.
+    """
     found = decision.differences
     if found is None or arm == found["against"] or arm >= len(found["estimates"]):
         return None
@@ -387,7 +405,7 @@ def _unscored(
     decision: DecisionRecord | None,
     *statuses: ArmStatus,
 ) -> tuple[Unscored, ...]:
-    """Missing scores of the candidates with some statuses, by position; empty if no candidate has them."""
+    """Missing scores of the candidates with one of the given statuses, by arm."""
     if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(look.session, look.record.id)
@@ -412,7 +430,7 @@ def _unscored(
 
 
 def _judged(look: Look, decision: DecisionRecord | None) -> int | None:
-    """Number of scores of the best candidate; None if the campaign spares no verdicts."""
+    """Number of scores of the best candidate; None if every output gets a verdict."""
     if decision is None or decision.best is None or not spares(look.record.spec):
         return None
     of = {row["candidate"]: row for row in unscored_views.shares(look.session, look.record.id)}[decision.best]
@@ -422,7 +440,7 @@ def _judged(look: Look, decision: DecisionRecord | None) -> int | None:
 def _lacking(look: Look, decision: DecisionRecord | None) -> tuple[Unscored, ...]:
     """Missing selection scores of the candidates that could still be the answer.
 
-    Held-out examples do not count. Candidates eliminated by bets are excluded, as in `Answer.contenders`.
+    Held-out examples do not count. Candidates eliminated by bets are not included, as in `Answer.contenders`.
     """
     found = _unscored(look, decision, "active", "baseline")
     bets = None if decision is None else decision.bets

@@ -1,9 +1,10 @@
-"""Earlier campaigns with outcomes on examples that this campaign's answer treats as fresh.
+"""Find earlier campaigns with outcomes on examples that count as fresh here.
 
-Selection examples are drawn again if candidates change (`tasks.campaign.example_seed`). Labels and held-out
-examples are not, because their number is limited. If a prompt was improved after an earlier campaign showed
-its failures, it looks better on these examples than elsewhere; so does the best of many candidates there.
-Only the user knows whether anything was chosen after seeing them; the database shows that it was possible.
+If candidates change, selection examples are drawn again (`tasks.campaign.example_seed`). Labels and held-out
+examples are not drawn again, because their number is limited. A prompt that was improved after an earlier
+campaign showed its failures looks better on these examples than elsewhere. So does the best of many
+candidates on them. The database only shows that such a choice was possible; the user has to know whether it
+was made.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,42 +29,44 @@ from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.stored_spec import ONLY
 
 TESTED = ("certify", "holdout", "selector")
-"""Spec keys that, with the make-up of scores, `delta` and `epsilon`, define what is tested. A budget only
-ends a test."""
+"""Spec keys that define what is tested, together with `made_of`, `delta` and `epsilon`. The budget is not one
+of them, because it only ends a test.
+"""
 
 OF_SCORES = {*MADE_OF, "models_asked_as", "judge_asked_as", "served"} - {
     "dataset_fingerprint",
     "history_fingerprint",
 }
-"""Everything that scores depend on except the examples: a file with one more line is the same question."""
+"""Keys of everything that scores depend on, except the examples: a dataset with one more row is the same
+question.
+"""
 
 CHANCES = ("selector", "batch_size", "lookahead", "holdout", "history_fingerprint")
-"""Keys besides seed, budget and `delta` that can change the answer to the same question.
-
-A certificate is about more than its examples: with other examples it answers the same question.
+"""Keys, besides seed, budget and `delta`, that can change the answer to the same question. For a certificate
+the examples are added to them, because it answers the same question on other examples.
 """
 
 SHOWN = "shown"
-"""Version key of a campaign that only showed outputs and was deleted, as `winnow try` creates."""
+"""Version key of a deleted campaign that only showed outputs, as `winnow try` creates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """An earlier campaign that differs from this one and has outcomes on its examples."""
+    """An earlier campaign with other candidates or another test, on the same examples."""
 
     campaign: str
     examples: int
-    """Number of this campaign's fresh examples with outcomes in the earlier campaign."""
+    """Number of this campaign's fresh examples that have outcomes in the earlier campaign."""
     of: int
-    """Number of the examples in question."""
+    """Number of this campaign's fresh examples."""
 
 
 def earlier_of(look: Look) -> Earlier | None:
-    """The earlier campaign with another test on the largest number of examples that count as fresh here.
+    """Find the earlier campaign with another test on the most fresh examples.
 
-    Fresh examples are those whose labels the campaign observed, those that its autoevaluator also answered,
-    and held-out ones. An earlier campaign that differs only in its budget or seed does not count, nor do
-    other runs of a schedule: for these, the error probabilities add up.
+    Fresh examples are those with labels that the campaign used, those that its autoevaluator also answered,
+    and held-out ones. Two kinds of earlier campaigns do not count: those that differ only in budget or seed,
+    and other runs of a schedule. Their error probabilities add up instead. None if no campaign counts.
     """
     if not traits_of(look.record.objective).measures_risk and look.record.spec.get("holdout") is None:
         return None
@@ -80,10 +83,10 @@ def _most_seen_by(
 ) -> Earlier | None:
     """The campaign of `others` with outcomes on most of the fresh examples.
 
-    The first one if several have the same number; None if no campaign has outcomes on them.
+    Among campaigns with the same number, the first one. None if no campaign has outcomes on fresh examples.
     """
     fresh, found = find_fresh() if others else [], None
-    there: dict[int, set[int]] = {}  # where they stand in each dataset
+    there: dict[int, set[int]] = {}  # positions of the fresh examples in each dataset
     for other in others:
         if other.dataset_id not in there:
             there[other.dataset_id] = positions_elsewhere(
@@ -93,12 +96,17 @@ def _most_seen_by(
         if count > (0 if found is None else found.examples):
             found = Earlier(campaign=name_of(other), examples=count, of=len(fresh))
         if count == len(fresh):
-            break  # nobody has more
+            break  # no campaign can have more
     return found
 
 
 def _n_seen(look: Look, positions: Collection[int]) -> int:
-    """Number of these examples of its dataset with outcomes in a campaign, for any candidate."""
+    """Number of the given examples with outcomes in a campaign, for any candidate.
+
+    Args:
+        look: The campaign.
+        positions: Positions of the examples in the campaign's own dataset.
+    """
     if traits_of(look.record.objective).measures_risk and not isinstance(look.record, PrunedRecord):
         return len({*seen_by(look.session, look.record)} & {*positions})
     return count_scored(look.session, look.record, positions)
@@ -111,15 +119,16 @@ def seen_by(session: Session, campaign: CampaignRecord) -> Collection[int]:
 
 
 def name_of(campaign: CampaignRecord) -> str:
-    """The name of an earlier campaign, with a mark if it was pruned."""
+    """The name of an earlier campaign, marked if the campaign was pruned."""
     return f"{campaign.name} (pruned)" if isinstance(campaign, PrunedRecord) else campaign.name
 
 
 def changed_since(look: Look) -> Earlier | None:
-    """The earlier campaign with other scores on the largest number of examples compared here.
+    """Find the earlier campaign with other scores on the most examples scored here.
 
-    Scores differ if anything that they depend on differs, candidates included. The question, the selector and
-    the error probability do not matter for statements about all pairs at once.
+    Scores differ if anything that they depend on differs, candidates included. Objective, selector and error
+    probability do not matter, because the statements that use this hold for all pairs at once. None if no
+    campaign has such outcomes.
     """
     mine, met_others = _scores_of(look.record), _met_others(look)
     before = campaigns_before(look.session, look.record, with_duels=True)
@@ -128,7 +137,10 @@ def changed_since(look: Look) -> Earlier | None:
 
 
 def n_shown(look: Look) -> int:
-    """Number of examples with outputs shown to a user before the campaign began, as by `winnow try`."""
+    """Number of examples with outputs shown to a user before the campaign began.
+
+    For example by `winnow try`.
+    """
     shown = [each for each in campaigns_before(look.session, look.record) if SHOWN in each.versions]
     found: set[int] = set()
     for each in shown:
@@ -140,10 +152,10 @@ def n_shown(look: Look) -> int:
 
 
 def is_drawn_again(look: Look) -> bool:
-    """Whether an earlier campaign drew the same examples before a served model changed.
+    """Whether an earlier campaign drew the same examples, with an unchanged model.
 
-    Examples are drawn again if candidates differ, but a change of a served model is only detected once it is
-    contacted.
+    Examples are drawn again if candidates differ. But a change of a served model is only detected when the
+    model is contacted.
     """
     changed = _changed_models(look)
     if not changed:
@@ -154,15 +166,15 @@ def is_drawn_again(look: Look) -> bool:
 
 
 def serves_another(look: Look, now: CampaignRecord) -> bool:
-    """Whether a served model was found to have changed between the contacts of two campaigns.
+    """Whether a served model changed between the contacts of two campaigns.
 
-    The later campaign may have contacted the earlier model, too.
+    The later campaign can have contacted the earlier model, too.
     """
     return _met_before(look, _changed_models(look.at(now)))
 
 
 def _changed_models(look: Look) -> dict[str, int]:
-    """Served models that had changed when a campaign contacted them, with the number of changes of each."""
+    """Served models that had changed before the contact, with the number of changes."""
     met = pruned_records.epochs_met(look.session, look.record)
     return {model: last for model, (_, last) in met.items() if last > 0}
 
@@ -173,19 +185,20 @@ def _met_before(look: Look, changed: Mapping[str, int]) -> bool:
 
 
 def _met_others(look: Look) -> Callable[[CampaignRecord], bool]:
-    """Whether an earlier campaign scored candidates that its file, or a campaign's contacts, no longer have.
+    """Return a check whether an earlier campaign scored different candidates.
 
-    It began with other candidates if some joined later.
+    The check is true if candidates joined that campaign later, or if it contacted a served model before a
+    change.
     """
     changed, grown = _changed_models(look), pruned_records.grown(look.session)
     return lambda before: before.id in grown or _met_before(look.at(before), changed)
 
 
 def asked_before(look: Look) -> tuple[str, ...]:
-    """Names of the earlier decided campaigns on the same question with other random choices, oldest first.
+    """Names of earlier decided campaigns on the same question, with other draws.
 
-    Each of their answers can be wrong with its own probability. A different budget counts as well: it
-    shortens a round, and later draws differ.
+    The order is from the oldest to the newest. Each of their answers can be wrong with its own probability. A
+    campaign with another budget counts, too: the budget can shorten a round, after which the draws differ.
     """
     question, chances = _question(look.record), _chances(look.record)
     changed, grown = _changed_models(look), pruned_records.grown(look.session)
@@ -210,7 +223,7 @@ def _chances(campaign: CampaignRecord) -> dict[str, object]:
     found = {key: campaign.spec.get(key) for key in _by_chance(campaign)}
     if campaign.execution.get("reuse") == ONLY:
         found["draws of"] = campaign.name
-    if campaign.spec["selector"]["name"] != GATE:  # whose draws are the first of those of a larger budget
+    if campaign.spec["selector"]["name"] != GATE:  # a gate's draws do not depend on its budget
         found["budget"] = campaign.execution.get("budget")
     return {**found, "seed": campaign.seed, "delta": campaign.spec["stopping"]["delta"]}
 
@@ -225,7 +238,7 @@ def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
 
 
 def _fresh(look: Look) -> Collection[int]:
-    """Positions of the examples whose outcomes must not have influenced anything about the campaign."""
+    """Positions of the examples whose outcomes must not have influenced the campaign."""
     if (address := traits_of(look.record.objective).fresh_positions) is None:
         return held_out_positions(look)
     own: Collection[int] = object_at(address)(look)
@@ -233,7 +246,10 @@ def _fresh(look: Look) -> Collection[int]:
 
 
 def held_out_positions(look: Look) -> set[int]:
-    """Positions of the held-out examples, which selection never uses; empty without held-out examples."""
+    """Positions of the held-out examples, which selection never uses.
+
+    Empty without held-out examples.
+    """
     from winnow.tasks.objectives.best_mean.holdout.split import stored_split
 
     split = stored_split(look)
@@ -241,8 +257,8 @@ def held_out_positions(look: Look) -> set[int]:
 
 
 def _tested(campaign: CampaignRecord) -> dict[str, object]:
-    """Everything that defines what a campaign tested; a difference in it means a different test."""
+    """All values that define a campaign's test."""
     spec, stopping = campaign.spec, campaign.spec["stopping"]
     found = made_of(campaign) | {key: spec.get(key) for key in TESTED}
-    del found["dataset_fingerprint"]  # data that have grown are the same question again
+    del found["dataset_fingerprint"]  # with more examples, it is the same question
     return {**found, "of": campaign.objective, "delta": stopping["delta"], "epsilon": stopping["epsilon"]}

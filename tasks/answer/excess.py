@@ -1,4 +1,4 @@
-"""Bound on how much better another candidate can be, from a campaign's last decision."""
+"""Bound on how much better another candidate can be, from the latest decision."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,14 @@ from winnow.tasks.answer.model import Answer, Excess
 
 
 def excess_of(names: Sequence[str], decision: DecisionRecord | None, answer: Answer) -> Excess | None:
-    """Bound on how much better another candidate can be than the named one; None without a valid bound.
+    """Bound on how much better another candidate can be; None without a valid bound.
 
-    A stored bound is not valid if outputs of two models count as those of one (`is_mixed`), if the selector
-    is a plug-in, which Winnow has not verified, or if fewer than two candidates are left.
+    A stored bound is not valid in three cases: outputs of two models count as those of one (`is_mixed`); the
+    selector is a plug-in, which Winnow has not verified; or fewer than two candidates are left.
 
     Args:
-        names: Names of the candidates, by position.
-        decision: The decision.
+        names: Names of the candidates, by arm.
+        decision: The latest decision; None before the first one.
         answer: The answer without the bound.
     """
     stored = None if decision is None else decision.claim.get("excess")

@@ -1,7 +1,7 @@
-"""Expected engines of a campaign, and which of them may not reproduce their outputs.
+"""Predict a campaign's engines, and which of them may not reproduce their outputs.
 
-Before anything is loaded, the file, the checkpoint and this machine's devices determine the expected device
-and precision. For the engines of stored outputs, see `unit_costs`.
+Device and precision are predicted from the file, the checkpoint and this machine's devices, without loading
+anything. For the engines of stored outputs, see `unit_costs`.
 """
 
 import json
@@ -17,21 +17,21 @@ from winnow.tasks.engines.openai.requests import is_seedless
 from winnow.tasks.engines.protocol import ModelRef
 
 DEVICE_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
-"""Driver files of GPUs."""
+"""Driver files that exist on machines with a GPU."""
 
 INVARIANT = "VLLM_BATCH_INVARIANT"
-"""Environment variable that makes vLLM's outputs on a GPU independent of the rest of the batch."""
+"""Environment variable that makes vLLM's outputs on a GPU independent of the other requests of a batch."""
 
 
 def expected_unsteady(checked: ResolvedCampaign) -> tuple[str, ...]:
-    """Expected engines that may not reproduce their outputs, each once, sorted."""
+    """Expected engines that may not reproduce their outputs, sorted."""
     has_gpu = checked.spec.execution.cluster is not None or _has_gpu()
     expected = [_identity(each, has_gpu) for each in checked.models_to_ask if each.provider != FUNCTION]
     return unsteady_among(expected, checked.identity())
 
 
 def _identity(model: ModelRef, has_gpu: bool) -> str:
-    """The part of an engine's identity that names device and precision."""
+    """Expected identity of a model's engine: provider, device and precision."""
     if model.provider in REMOTE:
         words = [model.provider, model.model]
         return " ".join([*words, NO_SEED] if is_seedless(model.model_args) else words)
@@ -48,17 +48,17 @@ def _identity(model: ModelRef, has_gpu: bool) -> str:
 
 
 def _precision(model: ModelRef) -> str:
-    """Data type of a model's weights: from the campaign's file, else from its checkpoint."""
+    """Data type of a model's weights: from the campaign's file, else its checkpoint."""
     given = str(model.model_args.get("dtype") or "auto").removeprefix("torch.")
     if given != "auto":
         return {"float": "float32", "half": "float16"}.get(given, given)
     own = _own_precision(Path(model.model))
-    # vLLM does not compute in float32 unless it is told to.
+    # vLLM computes in float32 only if the file requests it.
     return "bfloat16" if model.provider == "vllm" and own == "float32" else own
 
 
 def _own_precision(folder: Path) -> str:
-    """Data type of a checkpoint's stored weights; "auto" if its configuration does not name it."""
+    """Data type of a checkpoint's weights; "auto" if it names no type."""
     try:
         config = json.loads(read_text(folder / "config.json"))
         return str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")

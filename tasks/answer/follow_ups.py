@@ -1,4 +1,4 @@
-"""Further results for a known answer: new examples, running costs, and the next step to settle it."""
+"""Further results of an answer: new examples, running costs, and the next step."""
 
 from dataclasses import asdict
 
@@ -18,13 +18,17 @@ MOST_RUNNING = 4
 
 
 def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
-    """Compare the best candidate and its closest opponent on new examples; None if not possible."""
+    """Compare the best candidate and its closest opponent on new examples.
+
+    None for other objectives than best-mean and best-duel, without an outcome or an opponent, with held-out
+    results, and with groups or constraints.
+    """
     if not traits_of(answer.objective).looks_for_best or answer.outcome is None:
         return None
     if answer.held_out is not None and answer.held_out.told:
-        return None  # the held-out examples say it, at no price for having chosen the two
+        return None  # held-out results are unbiased, although the two candidates were chosen by scores
     if answer.groups is not None or answer.constraints:
-        return None  # a plain mean over new examples is not what was compared, or not all of it
+        return None  # a plain mean over new examples would not be the compared value, or not all of it
     pair = closest_pair(answer)
     if pair is None:
         return None
@@ -48,9 +52,9 @@ def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
 
 
 def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
-    """Running costs of the best candidate and the runner-up, or of those tied for first place.
+    """Running costs of the best candidate and the runner-up, or of tied candidates.
 
-    Gates and routes have no such pair.
+    Empty for gates and routes, which have no such pair.
     """
     if answer.baseline is not None or traits_of(answer.objective).is_stream or answer.best is None:
         return ()
@@ -60,10 +64,10 @@ def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
 
 
 def next_step_of(look: Look, answer: Answer) -> NextStep | None:
-    """The action that would probably settle a search for the best mean whose budget is spent.
+    """Estimate what would settle a search for the best mean whose budget is spent.
 
     None if the campaign has another question, ended for another reason, or has no error probability, because
-    nothing then settles it.
+    nothing would settle it then.
     """
     is_open = answer.outcome == "undecided" and answer.reason == "budget"
     is_search = traits_of(answer.objective).scores_a_benchmark and answer.baseline is None
@@ -99,5 +103,8 @@ def _estimate(look: Look, answer: Answer) -> Estimate:
 
 
 def same_questions(look: Look, answer: Answer) -> tuple[str, ...]:
-    """Earlier campaigns whose error probabilities add to that of this answer; empty unless it is proven."""
+    """Earlier campaigns whose error probabilities add to that of this answer.
+
+    Empty unless the answer is proven.
+    """
     return asked_before(look) if answer.claim.kind == "proven" else ()

@@ -1,4 +1,4 @@
-"""Data of a campaign's answer, as shown in terminal, log, pages and JSON; none of them computes it."""
+"""Data of a campaign's answer, as shown in terminal, log, pages and JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.changed_models import ServerChange
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
 
-if TYPE_CHECKING:  # these need numpy, which few answers have need of
+if TYPE_CHECKING:  # these import numpy, which few answers need
     from winnow.tasks.objectives.best_mean.holdout.results import HeldOut
     from winnow.tasks.objectives.certify.certificate import Certificate
     from winnow.tasks.objectives.route.status import Standing
@@ -26,19 +26,20 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
 * winner: one candidate is the answer, or the m best with `top_m`; for certify, the cheapest certified one.
 * tied: several candidates are the answer, and the question does not distinguish between them.
 * policy: a routed campaign has answered its prompts; the answer is the learned policy.
-* decided: for every candidate not dropped, it is known whether it is worse than the baseline by more than
-  epsilon.
-* none: the tests are over and no candidate is certified; or no candidate beats or ties every other, or meets
-  the constraints.
-* waiting: annotators have to label examples or judge outputs before it can continue.
+* decided: for every candidate that was not dropped, it is known whether it is worse than the baseline by more
+  than epsilon.
+* none: the tests have ended without a certified candidate; or no candidate beats or ties every other one; or
+  no
+  candidate meets the constraints.
+* waiting: annotators have to label examples or judge outputs before the campaign can continue.
 * undecided: a limit is spent, or no pair is left to compare, and the question is open.
-* failed: every candidate was dropped, or none can be compared with the baseline.
+* failed: every candidate was dropped, or no candidate can be compared with the baseline.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A candidate's mean minus that of another candidate: the estimate and its interval."""
+    """A candidate's mean minus that of another one: the estimate and its interval."""
 
     against: str
     estimate: float | None
@@ -49,7 +50,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateStanding:
-    """The status of one candidate and its estimates."""
+    """Status and estimates of one candidate."""
 
     name: str
     status: ArmStatus = "active"
@@ -58,11 +59,13 @@ class CandidateStanding:
     upper: float | None = None
     difference: Difference | None = None
     wealth: float | None = None
-    """Wealth of the bets against the candidate, starting at 1; None if the selector makes no bets."""
+    """Wealth of the bets against the candidate, which starts at 1; None if the selector makes no bets."""
     out_in_round: int | None = None
-    """The round after which the bets had eliminated the candidate; None if it is not eliminated."""
+    """The round, counted from 0, after which bets had eliminated the candidate; None if it is not
+    eliminated.
+    """
     out_at: int | None = None
-    """Number of comparisons up to that round."""
+    """Number of comparisons up to the end of that round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +73,22 @@ class People:
     """Progress of the annotators of a campaign."""
 
     annotators: int
-    """Number of different annotator names with a judgment."""
+    """Number of different annotator names with at least one judgment."""
     wanted: int
-    """Judgments that the planned round waits for."""
+    """Number of judgments that the planned round waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
-    """A constraint, and how well the best candidate meets it so far."""
+    """A constraint, and the best candidate's mean of its metric so far."""
 
     constraint: Constraint
     mean: float | None
-    """Mean of the best candidate's values so far; None if it has no value."""
+    """Mean of the best candidate's values so far; None if it has no values."""
     valued: int
-    """Number of the best candidate's comparisons that have a value."""
+    """Number of the best candidate's comparisons with a value."""
     judges: tuple[str, ...] = ()
-    """Models that compute the values, at least in part; empty if rules alone do."""
+    """Names of the models that compute the values, at least in part; empty if only rules do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,18 +97,18 @@ class Unscored:
 
     name: str
     told: int
-    """Number of observed comparisons of the candidate."""
+    """Number of the candidate's comparisons so far."""
     unscored: int
-    """Those comparisons without an outcome; for certify, without a loss that counts."""
+    """Number of those comparisons without an outcome; for certify, without a loss that counts."""
     reason: str | None
     """The most frequent reason for missing scores; None if unknown."""
     left_out_in: int | None = None
-    """The round, counted from 1, in which a user left the candidate out; None for any other cause."""
+    """The round, counted from 1, in which a user excluded the candidate; None if no user excluded it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """Candidates that joined in one list after the campaign began."""
+    """Candidates that joined together after the campaign had begun."""
 
     names: tuple[str, ...]
     rounds: int
@@ -114,139 +117,160 @@ class Addition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excess:
-    """A proven bound: no other candidate that was not dropped is better than one by more than a margin.
+    """A proven bound on how much better another candidate can be than a given one.
 
-    Nothing is shown of how much worse the others are. If the m best are looked for, at most m - 1 candidates
-    are better than this one by more.
+    Dropped candidates are not covered. The bound says nothing about how much worse other candidates are. In a
+    search for the m best, at most m - 1 candidates are better than the given one by more than the bound.
     """
 
     over: str
-    """The candidate."""
+    """The given candidate."""
     most: float
-    """The margin, in the units of the score."""
+    """The bound, in the units of the score."""
     claim: ClaimKind
-    """exact or proven."""
+    """Kind of the claim: exact or proven."""
     delta: float
-    """Upper bound of the probability that any such statement of the campaign is wrong; 0 if exact."""
+    """Upper bound on the probability that any such statement of the campaign is wrong; 0 if exact."""
     not_excluded: tuple[str, ...]
-    """The others that can be better by up to the margin, for all that is shown."""
+    """Candidates that can be better than the given one by up to the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The current answer of a running or ended campaign."""
+    """The answer of a running or ended campaign at one moment."""
 
     objective: str
     outcome: Outcome | None
-    """The way the campaign ended; None while it has not ended."""
+    """The result of the campaign; None while it has not ended."""
     claim: Claim
     reason: str
-    """The selector's reason for the end, "budget" for any spent limit, or "running"."""
+    """The selector's reason for the end; "budget" for any spent limit; "running" before the end."""
     best: str | None
-    """The winner, the first of the tied, or the current leader; None for a gate, which has no best one."""
+    """The winner, the first of the tied candidates, or the current leader; None for a gate."""
     candidates: tuple[CandidateStanding, ...]
     """All candidates, by position."""
     dropped: tuple[Unscored, ...] = ()
-    """Candidates that were dropped permanently; nothing is claimed about them."""
+    """Candidates that were dropped permanently; the answer claims nothing about them."""
     lacking: tuple[Unscored, ...] = ()
-    """Candidates still in question when no pair is left to compare and the question is open. A limit may
-    still have ended the campaign if held-out examples are left to score."""
+    """Candidates that could still be the answer although no pair is left to compare.
+    A limit can have ended the campaign nevertheless, if held-out examples were left to score.
+    """
     additions: tuple[Addition, ...] = ()
-    """Lists of candidates that joined after the campaign had begun, in order."""
+    """Candidates that joined after the campaign had begun, in the order in which they joined."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Models that were unreachable at the start and take no part, with the cause for each."""
+    """Models that were unreachable at the start and do not take part, with the cause for each."""
     expects_additions: bool = False
-    """Whether additions were planned from the start, so that they do not raise the error probability."""
+    """Whether the error probability already allows for candidates that join later."""
     n_examples: int
-    """Number of the benchmark's examples without held-out ones; for route, of its initial prompts."""
+    """Number of the benchmark's examples without held-out ones; for route, number of its initial prompts."""
     judged: int | None = None
-    """Number of examples with a score of the best candidate, if equal outputs need no verdict; else None."""
+    """Number of examples with a score of the best candidate; None unless equal outputs need no verdict."""
     delta: float | None
-    """Error probability that was requested; None if only a budget ends the campaign."""
+    """Requested error probability; None if only a budget ends the campaign."""
     epsilon: float = 0.0
     baseline: str | None = None
-    """The candidate that the others are compared with; None if the best is searched for."""
+    """The candidate that the others are compared with; None if the campaign searches for the best."""
     groups: Grouping | None = None
-    """The groups whose means are compared, with the rule; None if means over all examples are compared."""
+    """Groups whose means are compared, and how these are combined; None for means over all examples."""
     constraints: tuple[Constrained, ...] = ()
-    """The constraints on the best candidate."""
+    """The constraints on the best candidate; empty without constraints."""
     top_m: int = 1
     """Number of best candidates to find."""
     costs: Mapping[str, float] | None = None
-    """Cost of each candidate, if the cheapest good enough one is searched for."""
+    """Cost of each candidate; None unless the campaign searches for the cheapest one that is good enough."""
     judges: tuple[str, ...] = ()
-    """The models that score outputs; empty if no model does."""
+    """Names of the models that score outputs; empty if only rules or people do."""
     silent: Mapping[str, int] = field(default_factory=dict)
-    """Number of scored outputs without a readable reply, for each of several judge models."""
+    """Number of scored outputs without a readable reply, by judge model.
+    Empty for a single judge model.
+    """
     judged_in_part: bool = False
-    """Whether rules also contribute to the scores that judge models give."""
+    """Whether scores of judge models are combined with scores of rules."""
     people: People | None = None
-    """Annotators and the judgments that they still owe; None if people do not judge outputs."""
+    """Number of annotators and of missing judgments; None if people do not judge outputs."""
     samples: tuple[int, str] | None = None
-    """Outputs per candidate and example, and how their scores are combined; None for one output."""
+    """Number of outputs per candidate and example, and how their scores are combined; None for one output."""
     stored_texts: tuple[int, int] | None = None
-    """Comparisons with a stored output, and all of them, for a campaign that generates nothing; else None."""
+    """Number of comparisons with a stored output, and of all comparisons; None if the campaign generates
+    outputs.
+    """
     servers: tuple[ServerChange, ...] = ()
-    """Served models that were found to have changed, or to be several models."""
+    """Served models that changed, or that turned out to be several models."""
     intervals_if: tuple[Assumption, ...] = ()
-    """Assumptions of the estimates and their intervals, with or without a claim."""
+    """Assumptions of the estimates and their intervals, whether or not the answer has a claim."""
     refuted: tuple[Assumption, ...] = ()
-    """Assumptions of the method that the outcomes refuted."""
+    """Assumptions of the selector's method that the outcomes refuted."""
     excess: Excess | None = None
-    """Bound on how much better another candidate can be; None if nothing is shown."""
+    """Bound on how much better another candidate can be; None without a valid bound."""
     known: frozenset[str] = frozenset()
-    """Names of candidates scored on every example, whose means are therefore exact: of the best ones and the
-    runner-up, or of the baseline and all candidates compared with it."""
+    """Names of candidates with exact means, because they are scored on every example.
+    Only the best candidates and the runner-up are looked up, or, for a gate, the baseline and all candidates.
+    """
     plugin: str | None = None
-    """The third-party selector, whose guarantee Winnow has not verified; None for Winnow's own."""
+    """Name of the third-party selector, whose guarantee Winnow has not verified; None for a built-in
+    selector.
+    """
     is_of_program: bool = False
-    """Whether a program's own function gives the scores, so that only that program can continue."""
+    """Whether scores come from a function of a program, so that only this program can continue the
+    campaign.
+    """
     named_by_program: str | None = None
-    """The plug-in that no installed package provides, such as "judge 'short' is named by @winnow.judge", so
-    that only a program can continue the campaign; looked up only if the campaign is unfinished."""
+    """Clause on a plug-in that only a program registers, so that only this program can continue the campaign.
+    Example: "judge 'short' is named by @winnow.judge". None without such a plug-in, and for a finished
+    campaign.
+    """
     limit: BudgetUsage | None = None
-    """The spent limit that prevents a better answer."""
+    """The spent limit that prevents a better answer; None without such a limit."""
     also_spent: tuple[BudgetUsage, ...] = ()
-    """Other spent limits that must be raised as well before the campaign can continue."""
+    """Other spent limits, which also have to be raised before the campaign can continue."""
     held_out: "HeldOut | None" = None
-    """The winner's results on examples that selection did not use; None if no examples are held out."""
+    """The winner's results on the held-out examples; None if no examples are held out."""
     only_held_out_left: bool = False
     """Whether selection was complete when a limit ended the campaign, so that only held-out examples are left
-    to score."""
+    to score.
+    """
     beyond: Beyond | None = None
-    """Comparison with the closest opponent on new examples; None if not requested or not possible."""
+    """Comparison with the closest opponent on new examples; None if not computed or not possible."""
     shown: int = 0
-    """Examples with outputs shown to a user before the campaign began; 0 if not requested."""
+    """Number of examples with outputs shown to a user before the campaign began; 0 if not computed."""
     running: tuple[RunningCost, ...] = ()
-    """Running costs of the best candidate and the runner-up, or of the tied; empty if not requested."""
+    """Running costs of the best candidate and the runner-up, or of the tied candidates; empty if not
+    computed.
+    """
     unsteady: tuple[str, ...] | None = None
-    """Engines whose outputs may differ if the run is repeated; None if not requested."""
+    """Engines that may not reproduce their outputs; None if not computed."""
     rival: str | None = None
-    """In a duel campaign, the strongest opponent of the best candidate that is not tied with it."""
+    """For duels: the strongest opponent of the best candidate, tied candidates excluded; None if unknown."""
     rival_share: tuple[float, int] | None = None
-    """The best candidate's share of their scored duels (a tie is half a win), and the number of these; None
-    if a model estimates the share."""
+    """For duels: the best candidate's share of wins against `rival` (a tie is half a win), and the number of
+    scored duels. None if a model estimates the share.
+    """
     asked_before: tuple[str, ...] | None = None
-    """Earlier campaigns on the same question with other draws or another test; None if not requested."""
+    """Earlier campaigns on the same question, with other draws or another test; None if not computed."""
     next_step: NextStep | None = None
-    """Comparisons that would probably settle an undecided answer; None if it cannot be computed."""
+    """Estimated comparisons that would settle an undecided answer; None if not computed."""
     earlier: Earlier | None = None
-    """An earlier campaign that tested something else on some examples that count as fresh here: those with
-    labels, or those held out."""
+    """An earlier campaign with another test and with outcomes on some of the labelled or held-out examples;
+    None without such a campaign.
+    """
     certificate: "Certificate | None" = None
-    """Results of a certify campaign; None for others."""
+    """Results of a certify campaign; None for other objectives."""
     standing: "Standing | None" = None
-    """Results of a route campaign; None for others."""
+    """Results of a route campaign; None for other objectives."""
     without_text: int = 0
-    """Comparisons for which no output could be generated; they do not count for the budget, but for bets."""
+    """Number of comparisons for which no output could be generated.
+    They count for bets but not for the budget.
+    """
     is_unsolved: bool = False
-    """Whether the campaign ended with an answer, or certified none, and every known score is 0."""
+    """Whether the campaign ended with an answer or without a certified candidate, and every known score
+    is 0.
+    """
     without_canaries: bool = False
-    """Whether `execution.canaries` disabled the requests that detect changes of served models."""
+    """Whether `execution.canaries` disables the prompts that detect changes of served models."""
     allows_all_zero: bool = False
-    """Whether an answer counts even if every score is 0."""
+    """Whether an answer counts although every score is 0."""
     campaign: str = "NAME"
-    """The campaign's name in commands."""
+    """The campaign's name, for commands."""
 
     @property
     def is_mixed(self) -> bool:
@@ -261,12 +285,15 @@ class Answer:
 
     @property
     def of_best(self) -> CandidateStanding | None:
-        """Status and estimate of the best candidate; None if the best candidate is unknown."""
+        """Status and estimates of the best candidate; None if it is unknown."""
         return next((each for each in self.candidates if each.name == self.best), None)
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """The candidates that a list of campaigns shows as the best: chosen, tied, the m best, or leading."""
+        """Names of the candidates that lists of campaigns show as the best.
+
+        These are the chosen, the tied, the m best or the leading candidates.
+        """
         if (best := self.of_best) is None:
             return ()
         if self.chosen is not None:
@@ -282,14 +309,15 @@ class Answer:
 
     @property
     def runner_up(self) -> CandidateStanding | None:
-        """The candidate closest to the best, or to the last of the m best; None if unknown.
+        """The candidate closest to the best, or to the last of the m best; None if unclear.
 
-        Tied candidates do not count, and candidates still in question precede eliminated ones. Among these,
-        the runner-up is the candidate whose difference has the highest lower end, so a high estimate on a few
-        examples is not enough. Without intervals, it is the candidate with the highest estimate. None with
-        constraints, because it is often unknown whether the next candidate meets them. None also if the m
-        best are not settled, because the candidate next to the first of them is itself one of them. For duels
-        it is the strongest opponent of the best.
+        Tied candidates do not count, and candidates still in question come before eliminated ones. Among
+        these, the runner-up is the candidate whose difference has the highest lower end, so a high estimate
+        on a few examples is not enough. Without intervals, it is the candidate with the highest estimate. For
+        duels it is the strongest opponent of the best.
+
+        None in two further cases. With constraints, it is often unknown whether the next candidate meets
+        them. If the m best are not settled, the candidate next to the first of them is itself one of them.
         """
         if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None
@@ -308,9 +336,9 @@ class Answer:
 
     @property
     def unsettled(self) -> tuple[str, ...]:
-        """For certify, candidates that would be the answer if their open risk were shown to be low enough.
+        """For certify: candidates that would be the answer if their risk were lower.
 
-        Empty for a plain mean, once it has all labels.
+        More precisely, if it were shown to be low enough. Empty for selectors that certify by a plain mean.
         """
         if self.certificate is None or not self.certificate.is_reliable:
             return ()
@@ -326,41 +354,42 @@ class Answer:
 
     @property
     def listed_held_out(self) -> float | None:
-        """`held_out_mean` if it belongs to the only listed candidate; else None."""
+        """`held_out_mean` if its candidate is the only listed one; else None."""
         found = self.held_out
         return found.mean if found is not None and self.listed == (found.winner,) else None
 
     def named(self, *statuses: ArmStatus) -> tuple[str, ...]:
-        """Candidates with one of the given statuses, by position."""
+        """Names of the candidates with one of the given statuses, by arm."""
         return tuple(each.name for each in self.candidates if each.status in statuses)
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The candidates tied for first place."""
+        """Names of the candidates tied for first place."""
         return self.named("tied")
 
     @property
     def top(self) -> tuple[str, ...]:
-        """The candidates shown to be among the m best and not tied with another candidate, best first."""
+        """Names of the candidates shown to be among the m best and not tied, best first."""
         found = [each for each in self.candidates if each.status == "top"]
         found.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
         return tuple(each.name for each in found)
 
     @property
     def chosen(self) -> str | None:
-        """The cheapest candidate shown to be good enough, if it is not the best itself."""
+        """The cheapest candidate shown to be good enough; None if it is the best."""
         return next(iter(self.named("chosen")), None)
 
     @property
     def lacks_texts(self) -> bool:
-        """Whether the campaign generates nothing, and some comparison had no stored output."""
+        """Whether the campaign generates no outputs and lacks a stored one."""
         return self.stored_texts is not None and self.stored_texts[0] < self.stored_texts[1]
 
     @property
     def winners(self) -> frozenset[str]:
-        """The winners: one candidate, the tied ones, or the m best; empty if the question is open.
+        """Names of the winners: one candidate, the tied ones, or the m best.
 
-        If a cheaper candidate was chosen, it is the winner, even if several are tied for first place.
+        Empty if the question is open. A cheaper candidate that was chosen is the only winner, even if several
+        are tied for first place.
         """
         if self.outcome not in ("winner", "tied"):
             return frozenset()
@@ -369,10 +398,10 @@ class Answer:
 
     @property
     def contenders(self) -> tuple[str, ...]:
-        """Candidates still in question: the leader, then by estimate, then those without an estimate.
+        """Names of the candidates still in question: the leader, then by estimate.
 
-        A candidate eliminated by bets is not in question, although its status stays active until something is
-        proven: it could be the best by less than epsilon.
+        Those without an estimate come last. A candidate eliminated by bets is not in question, although its
+        status stays active until something is proven: it could be the best by less than epsilon.
         """
         open_ = [
             each
@@ -384,12 +413,15 @@ class Answer:
 
     @property
     def ranked(self) -> tuple[str, ...]:
-        """The contenders with a known score, and always the leader, in the same order."""
+        """The leader, and the contenders with an estimate, in the order of `contenders`."""
         unknown = {each.name for each in self.candidates if each.estimate is None} - {self.best}
         return tuple(name for name in self.contenders if name not in unknown)
 
     def is_known(self, *names: str | None) -> bool:
-        """Whether the candidates' means are exact: one model scored all of their examples."""
+        """Whether the means of the given candidates are exact.
+
+        They are if all their examples are scored and no served model changed.
+        """
         return self.known.issuperset(names) and not self.is_mixed
 
     @property
@@ -399,12 +431,12 @@ class Answer:
 
 
 def _at_worst(difference: Difference) -> float:
-    """The worst-case lead of a candidate; a number below all possible leads if it is unknown."""
+    """The lowest possible lead of a candidate; -2, below all leads, if unknown."""
     return -2.0 if difference.lower is None else difference.lower
 
 
 def claim_of(stored: JsonView) -> Claim:
-    """The claim as stored in the database."""
+    """Convert a stored claim to a `Claim`."""
     return Claim(
         kind=stored["kind"],
         delta=stored["delta"],

@@ -1,17 +1,18 @@
-"""Implications of an answer for new examples like those of the benchmark.
+"""Statements about new examples like those of the benchmark.
 
-A benchmark is finite, and "the best on these 150 examples" implies nothing for the 151st. If its examples are
-a random sample of the examples met in use, so are the score differences of two candidates. Three statements
-are derived from these differences, each with its own error probability:
+"The best on these 150 examples" implies nothing for the 151st. But if the benchmark's examples are a random
+sample of the examples met in use, so are the score differences of two candidates. Three statements are
+derived from these differences, each with its own error probability:
 
 1. which candidates could be the best on new examples;
 2. that one candidate is better on them than every other one;
-3. the difference between the best candidate and an opponent, which are chosen by their scores, so that the
-   interval holds for all pairs of candidates at once.
+3. the difference between the best candidate and an opponent. Both are chosen by their scores, so the interval
+   holds for all pairs of candidates at once.
 
 Which examples were scored for two candidates depends on scores, and so does the end of the campaign; see
 `algorithms.new_examples.paired_sample`. If a selector chooses examples by its predictions, the scored ones
-are not a random sample, and nothing is derived for two candidates unless both were evaluated on all examples.
+are not a random sample. Then nothing is derived for two candidates, unless both were evaluated on all
+examples.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,65 +36,79 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 """Error probability of each statement."""
 LEAST = LEAST_CLUSTERS
-"""Minimum number of examples, or clusters, scored for both candidates; below, intervals are useless."""
+"""Minimum number of examples, or clusters, scored for both candidates; with fewer, intervals are useless."""
 MOST_EXCLUDERS = 8
-"""Number of candidates that all others are compared with; fewer exclude fewer, and stay valid."""
+"""Maximum number of candidates that all others are compared with to exclude them.
+A lower number excludes fewer candidates and stays valid.
+"""
 MOST_RIVALS = 4
 """Maximum number of candidates whose intervals are computed to find the winner's closest opponent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beyond:
-    """The statements about new examples; the first two only if the single best mean is searched for."""
+    """The statements about new examples.
+
+    `could_be_best`, `is_better`, `unjudged` and `unscored` are only derived in a search for the single best
+    mean.
+    """
 
     could_be_best: tuple[str, ...] | None = None
-    """Candidates not shown to be worse than another on new examples, by position; None if not derived."""
+    """Candidates not shown to be worse than another on new examples, by arm; None if not derived."""
     is_better: bool = False
-    """Whether exactly one candidate could be best, and it is shown to be better than every other."""
+    """Whether exactly one candidate could be the best, and it is shown to be better than every other one."""
     unjudged: tuple[str, ...] = ()
-    """Those of them that were dropped, or joined after scores had been seen, and cannot be compared."""
+    """Candidates of `could_be_best` that cannot be compared, because they were dropped, or joined after
+    scores had been seen.
+    """
     unscored: int = 0
-    """Comparisons of all candidates without an outcome; 0 if the first two statements are not derived."""
+    """Number of comparisons of all candidates without an outcome; 0 if `could_be_best` is not derived."""
     winner: str
-    """The best candidate; with `top_m`, the last of them; for a gate, the one with the highest estimate."""
+    """The best candidate; with `top_m`, the last of the m best; for a gate, the one with the highest
+    estimate.
+    """
     rival: str
-    """The candidate with the highest upper end of its difference to the winner; for a gate, the baseline."""
+    """The candidate whose difference to the winner has the highest upper end; for a gate, the baseline."""
     n: int
-    """Number of examples scored for both that form a random sample."""
+    """Number of examples scored for both candidates that form a random sample."""
     clusters: int | None = None
-    """Number of clusters of these examples, if whole clusters were drawn at random; else None."""
+    """Number of clusters of these examples, if whole clusters are a random sample; else None."""
     left_out: int
-    """Comparisons of the two without an outcome; for duels, those against each other."""
+    """Number of comparisons of the two candidates without an outcome; for duels, those against each other."""
     is_sample: bool
-    """Whether these are all examples of the benchmark, or a random sample of them."""
+    """Whether these examples are all of the benchmark's, or a random sample of them."""
     joined: str | None = None
-    """The one of the two that was chosen after scores on these examples had been seen; for it, they are not a
-    random sample."""
+    """The candidate of the two that was added after scores on these examples had been seen, so that they are
+    not a random sample for it. None without such a candidate.
+    """
     alike: int = 0
     """Number of examples whose prompt for the winner repeats that of an earlier example."""
     earlier: Earlier | None = None
-    """An earlier campaign with outcomes of other candidates, or by another judge, on such examples."""
+    """An earlier campaign with outcomes of other candidates, or by another judge, on these examples; None
+    without one.
+    """
     difference: float | None
     """Mean difference on these examples, in [-1, 1]; for duels, the winner's share, in [0, 1]. None if the
-    examples are too few or not a random sample."""
+    examples are too few or not a random sample.
+    """
     lower: float | None
     upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The campaign and the candidates that the statements are about."""
+    """The campaign that the statements are about, with its candidates and examples."""
 
     session: Session
     campaign_id: int
     names: Sequence[str]
     """All candidates, by position."""
     n_examples: int
-    """Number of the benchmark's examples available to selection."""
+    """Number of the benchmark's examples that selection can use."""
     selector: str
     is_duel: bool
     baseline: str | None = None
-    """The baseline of a gate, fixed before any score."""
+    """The baseline of a gate, which is fixed before any score; None for other campaigns."""
     joined: Collection[str] = ()
     """Candidates that joined after the campaign had begun."""
     dropped: Collection[str] = ()
@@ -101,15 +116,17 @@ class Question:
     clusters: Sequence[str] | None = None
     """Cluster of each example of the dataset, by position; None if examples were drawn one by one."""
     spares: bool = False
-    """Whether equal outputs needed no verdict: their differences are known to be 0."""
+    """Whether equal outputs needed no verdict, so that their score differences are known to be 0."""
     lacks_texts: bool = False
-    """Whether examples without a stored output were left out; which ones these are depends on scores."""
+    """Whether examples without a stored output were left out.
+    Which ones were depends on scores.
+    """
     earlier: Earlier | None = None
-    """See `Beyond`."""
+    """The earlier campaign to report in `Beyond.earlier`."""
 
     @property
     def are_drawn(self) -> bool:
-        """Whether the examples of each candidate, or of each pair in duels, were drawn at random."""
+        """Whether examples were drawn at random for each candidate, or pair in duels."""
         return draws_examples(self.selector) and not self.lacks_texts
 
 
@@ -119,9 +136,10 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
     Args:
         question: The campaign.
         winner: Name of the best candidate, as in `Beyond`.
-        rival: Name of its closest opponent by the benchmark alone.
-        finds_best: Whether the single best mean is searched for. If so, the two statements on all candidates
-            are derived, and the opponent is replaced by the one with the highest upper end.
+        rival: Name of its closest opponent on the benchmark's examples.
+        finds_best: Whether the campaign searches for the single best mean. If so, the two statements about
+            all
+            candidates are derived, and `rival` is replaced by the candidate with the highest upper end.
     """
     samples = DuelSamples(question) if question.is_duel else ScoreSamples(question)
     could_be_best: tuple[str, ...] | None = None
@@ -171,7 +189,7 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
 
 
 def _ends(question: Question, sample: "PairedSample") -> tuple[float, float] | None:
-    """Ends of the interval for a difference, which holds for all pairs that could have been chosen."""
+    """Interval of a difference, valid for all pairs that could have been chosen."""
     from winnow.algorithms.new_examples import difference_interval
 
     n = len(question.names)
@@ -200,9 +218,9 @@ def _best_there(question: Question, samples: "ScoreSamples") -> tuple[tuple[str,
 def _closest(
     question: Question, samples: "ScoreSamples", winner: str, could_be_best: Collection[str]
 ) -> str | None:
-    """The candidate whose difference to the winner has the highest upper end; None if no candidate has one.
+    """The candidate whose difference to the winner has the highest upper end.
 
-    Candidates that could be the best come first.
+    Candidates that could be the best come first. None if no candidate has an interval.
     """
     others = [
         name
@@ -217,7 +235,7 @@ def _closest(
 
 
 def _hoped(sample: "PairedSample") -> float:
-    """Approximate upper end, to choose the samples for which it is computed."""
+    """Approximate upper end of a difference, to choose whose interval to compute."""
     differences = sample.largest
     spread: float = (differences.std() + 0.1) / len(differences) ** 0.5
     return sample.mean + 3.0 * spread
@@ -235,7 +253,7 @@ def _alike(question: Question, winner: str, rival: str) -> int:
 
 @dataclass(frozen=True)
 class ScoreSamples:
-    """Score differences of pairs of candidates, as random samples."""
+    """Score differences of pairs of candidates, each as a random sample."""
 
     question: Question
 
@@ -247,11 +265,11 @@ class ScoreSamples:
         if self.question.clusters is None:
             return paired_sample(one, other, self._order, are_drawn=self.question.are_drawn)
         if not (one.asked.all() and other.asked.all()):
-            return NOTHING  # which examples of a cluster were asked follows from scores
+            return NOTHING  # which examples of a cluster were evaluated depends on scores
         return _of_clusters(self.question.clusters, self._positions, one.scores - other.scores)
 
     def promising(self) -> list[int]:
-        """Candidates by the number of examples they were evaluated on, then by mean."""
+        """Arms by number of evaluated examples, then by mean, highest first."""
         import numpy as np
 
         def worth(arm: int) -> tuple[int, float]:
@@ -263,7 +281,7 @@ class ScoreSamples:
 
     @property
     def unscored(self) -> int:
-        """Number of comparisons without an outcome."""
+        """Number of comparisons of all candidates without an outcome."""
         return sum(int(each.asked.sum() - _is_known(each.scores).sum()) for each in self._rows)
 
     @cached_property
@@ -272,12 +290,12 @@ class ScoreSamples:
 
     @cached_property
     def _order(self) -> "IntArray":
-        """The examples in random order."""
+        """The examples in a fixed pseudo-random order."""
         return by_chance(range(self.question.n_examples)).astype(int)
 
     @cached_property
     def _positions(self) -> list[int]:
-        """Dataset positions of all evaluated examples."""
+        """Dataset positions of all examples that were evaluated."""
         return sorted({draw.example for draw in self._draws})
 
     @cached_property
@@ -309,12 +327,15 @@ class ScoreSamples:
 
 @dataclass(frozen=True)
 class DuelSamples:
-    """Duel outcomes of pairs of candidates, as random samples: the first scored duel on each example."""
+    """Outcomes of duels of pairs of candidates, each as a random sample.
+
+    Only the first scored duel on each example counts.
+    """
 
     question: Question
 
     def of(self, first: str, second: str) -> "PairedSample":
-        """The sample for two candidates: 1 for a win of the first, -1 for a win of the second."""
+        """The sample for two candidates: 1 for a win of the first, -1 for a loss."""
         import numpy as np
 
         from winnow.algorithms.new_examples import NOTHING, PairedSample
@@ -339,12 +360,12 @@ class DuelSamples:
 def _of_clusters(
     clusters: Sequence[str], positions: Sequence[int], differences: "FloatArray"
 ) -> "PairedSample":
-    """The sample of clusters; an empty sample, `NOTHING`, if the clusters are too few.
+    """The sample of clusters; `NOTHING`, an empty sample, if the clusters are too few.
 
     Args:
         clusters: Cluster of each example of the dataset, by position.
-        positions: Positions of all examples, in the order of the differences.
-        differences: Shape (N,), NaN if unscored.
+        positions: Dataset positions of the examples, in the order of the differences.
+        differences: Score differences, shape (N,); NaN if unscored.
     """
     import numpy as np
 
@@ -364,19 +385,22 @@ def _is_known(values: "FloatArray") -> "BoolArray":
 
 
 def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":
-    """Values in a fixed pseudo-random order that depends neither on them nor on their positions.
+    """Reorder values pseudo-randomly, independently of the values and their positions.
 
-    The guarantee of bets on one value after another requires independent draws in such an order.
+    The order is the same in every run. The guarantee of bets on one value after another needs such an order.
     """
     import numpy as np
 
-    # Of JSON, written out: there may be a hundred thousand of them.
+    # The JSON is written by hand, because there can be a hundred thousand values.
     places = sorted(range(len(values)), key=lambda place: digest(f'["order",{place}]'))
     return np.asarray(values, dtype=np.float64)[places]
 
 
 def draws_examples(selector: str) -> bool:
-    """Whether a selector is known to draw examples uniformly from the remaining ones."""
+    """Whether a selector draws examples uniformly from the remaining ones.
+
+    False for a plug-in, whose draws are unknown.
+    """
     from winnow.algorithms.registry import SELECTORS
 
     is_ours = any(selector in names for names in SELECTORS.values())

@@ -1,9 +1,9 @@
-"""Number of comparisons that would probably settle an undecided answer.
+"""Estimate the number of comparisons that would settle an undecided answer.
 
-A selector observes the stored rounds again, and copies of it continue on plausible scores until they stop;
-see `algorithms.champion.continuations`. This is an estimate, not a bound. On real tables of 100 to 1,000
-examples half of the estimates are between 0.94 and 1.16 times the actual number; docs/common-sizes.md has all
-results.
+A selector observes the stored rounds again. Copies of it then continue on plausible scores until they stop;
+see `algorithms.champion.continuations`. The result is an estimate, not a bound. On real tables of 100 to
+1,000 examples half of the estimates are between 0.94 and 1.16 times the actual number; docs/common-sizes.md
+has all results.
 """
 
 from collections.abc import Collection
@@ -22,33 +22,36 @@ if TYPE_CHECKING:
     from winnow.algorithms.champion.selector import Champion
 
 MOST_PAIRS, MOST_TOLD, MOST_OPEN = 5_000_000, 200_000, 300_000
-"""Candidates x examples, comparisons so far and comparisons to come, at most: above, it takes too long."""
+"""Sizes above which an estimate would take too long: candidates x examples, comparisons so far, and
+comparisons to come."""
 MOST_ROUNDS = 300
-"""Rounds in which a continuation could make all comparisons; more and smaller ones would take longer."""
+"""Approximate number of rounds of a continuation that makes all comparisons; smaller rounds would take
+longer.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Comparisons until no other candidate can be better, or the reason why they are not estimated."""
+    """Comparisons until no other candidate can be better, or why they are unknown."""
 
     comparisons: int | None = None
-    """Median over simulated continuations; None if the number is not estimated."""
+    """Median over simulated continuations; None without an estimate."""
     fewest: int | None = None
-    """`SHARE` of the continuations take between `fewest` and `most`."""
+    """Lower end of the range that contains a share `SHARE` of the continuations."""
     most: int | None = None
     because: str | None = None
-    """Reason why the number is not estimated, as a clause."""
+    """The reason for no estimate, as a clause; None with an estimate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep(Estimate):
-    """The action that would probably settle an undecided campaign."""
+    """Estimated comparisons to settle a campaign, with the leader and its opponent."""
 
     leading: str
     rival: str | None
     """The closest opponent of the leading candidate; None if unknown."""
     gap: float | None
-    """The observed difference by which the opponent's mean is lower; None if unknown."""
+    """The observed mean of the leader minus that of the opponent; None if unknown."""
 
 
 def estimate_of(look: Look, *, n_open: int, n_examples: int, held_out: Collection[int]) -> Estimate:
@@ -57,8 +60,8 @@ def estimate_of(look: Look, *, n_open: int, n_examples: int, held_out: Collectio
     Args:
         look: The campaign, which a budget has ended.
         n_open: Number of candidates in question.
-        n_examples: Number of examples that the selector may use.
-        held_out: Positions of the examples that the selector may not use.
+        n_examples: Number of examples that the selector can use.
+        held_out: Positions of the examples that the selector cannot use.
     """
     import numpy as np
 
@@ -89,9 +92,10 @@ def estimate_of(look: Look, *, n_open: int, n_examples: int, held_out: Collectio
 def _replayed(
     look: Look, n_open: int, n_examples: int, held_out: Collection[int]
 ) -> "tuple[Champion, Observed]":
-    """Create a selector without a budget that has observed the stored rounds; also return its observations.
+    """Replay the stored rounds on a selector; return both it and the scores.
 
-    It has no history, so its wealths differ slightly from those of a campaign with a history.
+    The selector has no budget. It has no history either, so its wealths differ slightly from those of a
+    campaign with a history.
     """
     import numpy as np
 

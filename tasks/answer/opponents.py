@@ -1,4 +1,4 @@
-"""The opponent that the best candidate of an answer is compared with."""
+"""The opponent that an answer compares the best candidate with."""
 
 from dataclasses import replace
 
@@ -8,14 +8,15 @@ from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.campaign.look import Look
 
 SHARES = "winnow.storage.queries.objective.duels:shares_of"
-"""Import path of the function, so that campaigns without duels do not load it."""
+"""Import path of the function, so that only campaigns of duels import it."""
 
 
 def with_rival(look: Look, answer: Answer) -> Answer:
-    """Add the strongest opponent of the best candidate to the answer, if duels have shown it.
+    """Add the best candidate's strongest opponent to an answer, if duels show it.
 
-    If a model estimates the preferences, it is the candidate ranked next by the model. A pair without duels
-    counts as even, as in the estimates; if such a candidate would come first, no opponent is named.
+    If a model estimates the preferences, the opponent is the candidate with the next highest estimate. A pair
+    without duels counts as even, as in the estimates. If a candidate without duels would be the strongest, no
+    opponent is added.
     """
     if not traits_of(answer.objective).compares_pairs or answer.best is None or answer.outcome == "none":
         return answer
@@ -37,18 +38,19 @@ def with_rival(look: Look, answer: Answer) -> Answer:
 
 
 def closest_pair(answer: Answer) -> tuple[str, str] | None:
-    """The first candidate of the answer and its closest opponent: a tied one, else the runner-up.
+    """Names of the answer's first candidate and its closest opponent, if known.
 
-    With `top_m`, the pair is at the boundary of the m best: two of those tied for the last places, or, if the
-    places are not settled, the last of the m best and the first of those in question, by estimate. Without
-    known differences, the highest estimate is the closest.
+    The opponent is a tied candidate, else the runner-up. With `top_m`, the pair is at the boundary of the m
+    best: two of the candidates tied for the last places. If the places are not settled, it is the last of the
+    m best and the first of those in question, by estimate. Without known differences, the candidate with the
+    highest estimate is the closest.
     """
     if answer.baseline is not None:
         return _pair_of_gate(answer, answer.baseline)
     if answer.top_m > 1 and not answer.top and not answer.tied:
         last = answer.ranked[answer.top_m - 1 : answer.top_m + 1]
         return last if len(last) == 2 else None
-    if answer.top and answer.tied:  # the first of all is ahead of them, and none of its rivals comes close
+    if answer.top and answer.tied:  # the candidates of `top` are proven to be ahead of the tied ones
         return answer.tied[0], answer.tied[1]
     runner_up, others = answer.runner_up, _estimated(answer, answer.best)
     tied = [each for each in others if each.status == "tied"]
@@ -62,7 +64,10 @@ def closest_pair(answer: Answer) -> tuple[str, str] | None:
 
 
 def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
-    """The candidate with the highest estimate (those shown to be worse come last), and the baseline."""
+    """The candidate with the highest estimate, and the baseline.
+
+    Candidates shown to be worse come last. None if all were dropped.
+    """
     if answer.outcome == "failed":
         return None
     others = _estimated(answer, baseline)
@@ -71,7 +76,7 @@ def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
 
 
 def _estimated(answer: Answer, but: str | None) -> list[CandidateStanding]:
-    """Candidates with an estimate, without one named candidate and the dropped ones."""
+    """Candidates that have an estimate and were not dropped, except the named one."""
     return [
         each
         for each in answer.candidates

@@ -1,4 +1,4 @@
-"""The outcome of a campaign by its last decision, and the claim about it."""
+"""The outcome of a campaign by its latest decision, and the claim about it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +14,9 @@ from winnow.tasks.spec.stored_spec import baseline_name, has_features
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
-    """The reason why a campaign ended: the selector's, or "budget" if a limit stopped it.
+    """The selector's reason for the end, or "budget" if a limit ended the campaign.
 
-    "running" if neither has happened.
+    "running" if neither has ended it.
     """
     if decision is None:
         return "running"
@@ -32,7 +32,7 @@ def outcome_at(
     reason: str,
     claim: Claim,
 ) -> Outcome:
-    """The outcome of an ended campaign with the candidates `names`."""
+    """The outcome of an ended campaign."""
     if (baseline := baseline_name(campaign.spec["selector"])) is not None:
         return _outcome_of_gate(names, baseline, decision, reason)
     is_none_known = "constraints" in campaign.spec and claim.kind in ("exact", "proven")
@@ -42,7 +42,16 @@ def outcome_at(
 def _outcome_of(
     objective: str, decision: DecisionRecord | None, reason: str, claim: Claim, *, is_none_known: bool
 ) -> Outcome:
-    """The outcome without a baseline; "none" if `is_none_known` and the decision names no candidate."""
+    """The outcome of a campaign without a baseline.
+
+    Args:
+        objective: The campaign's objective.
+        decision: Its latest decision; None before the first one.
+        reason: The reason for the end.
+        claim: The claim about the campaign.
+        is_none_known: Whether a decision without a best candidate shows that no candidate meets the
+            constraints.
+    """
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     if (address := traits_of(objective).outcome) is not None:
@@ -53,7 +62,7 @@ def _outcome_of(
     if decision.best is None or claim.kind == "none":
         return "undecided"
     if claim.kind != "heuristic" and not {"best", "top", "tied"} & set(decision.status):
-        return "none"  # it is settled that nobody beats or ties every other
+        return "none"  # it is proven that no candidate beats or ties every other one
     if "top" in decision.status:
         return "winner"
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
@@ -62,7 +71,7 @@ def _outcome_of(
 def _outcome_of_gate(
     names: Sequence[str], baseline: str, decision: DecisionRecord | None, reason: str
 ) -> Outcome:
-    """The outcome of a gate: decided once every candidate except the baseline is."""
+    """The outcome of a gate: decided once no candidate except the baseline is active."""
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     statuses = zip(names, decision.status, strict=True)
@@ -83,11 +92,11 @@ def claim_at(
 
     Args:
         campaign: The campaign.
-        decision: Its latest decision.
-        reason: The reason why it ended.
+        decision: Its latest decision; None before the first one.
+        reason: The reason for the end.
         is_mixed: Whether a served model changed during the campaign.
-        is_seen: Whether an earlier campaign scored examples that count as new here.
-        is_redrawn: Whether its examples are drawn in the same way as those of an earlier campaign.
+        is_seen: Whether an earlier campaign scored examples that count as fresh here.
+        is_redrawn: Whether an earlier campaign drew the same examples, before a served model changed.
     """
     delta = campaign.spec["stopping"]["delta"]
     claim = _claim_by(decision, reason, delta, is_mixed=is_mixed)
@@ -110,15 +119,15 @@ def _claim_by(decision: DecisionRecord | None, reason: str, delta: float | None,
         return Claim()
     claim = claim_of(decision.claim)
     if is_mixed and claim.kind != "none":
-        return HEURISTIC  # what was proved is about models that do not change
-    # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
+        return HEURISTIC  # the proof assumes that models do not change
+    # A limit outside of the selector has ended the campaign: without delta, the leader counts as the best.
     return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
 
 
 def _compares_nobody(campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
-    """Whether only one of several candidates is left because the others were dropped for missing outcomes.
+    """Whether only one of several candidates was not dropped.
 
-    An exact or proven claim about the best of one candidate is empty, except that it meets constraints.
+    An exact or proven claim that it is the best would be empty, except that it meets constraints.
     """
     looks_for_best = traits_of(campaign.objective).looks_for_best
     is_plain = baseline_name(campaign.spec["selector"]) is None and not campaign.spec.get("constraints")
@@ -128,8 +137,8 @@ def _compares_nobody(campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
 def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
     """Whether duels showed that each candidate loses against some other one.
 
-    If a candidate exists that loses against no other one, the probability that it was eliminated is at most
-    `delta`, provided that no candidate was dropped and each pair is counted separately
+    If some candidate loses against no other one, the probability that it was eliminated is at most `delta`.
+    This requires that no candidate was dropped and that each pair is counted separately
     (`CountEvidence.beaten`).
     """
     if not traits_of(campaign.objective).compares_pairs or campaign.spec["stopping"]["delta"] is None:

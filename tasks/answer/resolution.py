@@ -1,4 +1,4 @@
-"""Power of a campaign on new examples, computed before it runs by the rule of its claims."""
+"""Power of a campaign on new examples, computed before it runs."""
 
 from dataclasses import dataclass
 
@@ -9,31 +9,34 @@ from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.text.phrases import amount, count_of, percentage, points, risk_of
 
 TYPICAL_DISAGREEMENT = 0.18
-"""Share of the examples on which exactly one of the best two is right: the median over choices of 2 to 20
-close candidates on ten real tables; see docs/common-sizes.md."""
+"""Share of the examples on which exactly one of the best two candidates is right.
+Median over choices of 2 to 20 close candidates on ten real tables; see docs/common-sizes.md.
+"""
 
 TARGETS = 0.02, 0.01
-"""Differences for which the needed number of examples is named: the first that the benchmark cannot show."""
+"""Differences for which the needed number of examples is reported; the first that the benchmark cannot show
+is used.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """The smallest difference that can be shown on new examples, and the examples a smaller one needs."""
+    """The smallest difference that can be shown, and the examples for a smaller one."""
 
     examples: int
     candidates: int
     disagreement: float
     """Share of the examples on which exactly one of the two candidates is right."""
     least: float | None
-    """Smallest difference that is shown; None if no difference is."""
+    """Smallest difference that can be shown; None if no difference can be shown."""
     target: float | None
-    """A smaller difference whose number of examples is reported; None without one."""
+    """A smaller difference whose number of examples is reported; None if no number is reported."""
     needed: int | None
-    """Approximate number of examples that show the smaller difference."""
+    """Approximate number of examples that show the smaller difference; None if unknown."""
 
 
 def resolution_of(n_examples: int, n_candidates: int, disagreement: float) -> Resolution:
-    """The resolution of a benchmark with scores of 0 and 1."""
+    """The resolution of a benchmark whose scores are 0 and 1."""
     from winnow.algorithms.new_examples import examples_needed, least_difference
 
     least = least_difference(n_examples, n_candidates, LEVEL, disagreement)
@@ -51,7 +54,10 @@ def resolution_of(n_examples: int, n_candidates: int, disagreement: float) -> Re
 
 
 def has_resolution(checked: ResolvedCampaign) -> bool:
-    """Whether the best of all candidates is searched for, with claims that count single examples."""
+    """Whether a campaign searches for the single best mean over single examples.
+
+    Gates, groups, constraints, `top_m` above 1 and clusters of examples are excluded.
+    """
     spec = checked.spec
     finds_best = traits_of(spec.objective).scores_a_benchmark and spec.selector.name != GATE
     is_plain = spec.groups is None and not spec.constraints and spec.selector.params.get("top_m", 1) == 1
@@ -59,9 +65,9 @@ def has_resolution(checked: ResolvedCampaign) -> bool:
 
 
 def expected_resolution(checked: ResolvedCampaign) -> str | None:
-    """Power of a campaign on new examples if its best two disagree as often as is typical.
+    """Sentence on a campaign's power on new examples, for a typical disagreement.
 
-    None if the campaign makes no claim on new examples; see `has_resolution`.
+    None if the campaign makes no claim about new examples; see `has_resolution`.
     """
     if not has_resolution(checked):
         return None
@@ -70,7 +76,7 @@ def expected_resolution(checked: ResolvedCampaign) -> str | None:
 
 
 def resolution_words(found: Resolution, whence: str) -> str:
-    """Difference below which new examples will probably show nothing, as the text of one line.
+    """Sentence on the difference below which new examples will probably show nothing.
 
     Args:
         found: The resolution.

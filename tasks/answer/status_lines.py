@@ -1,4 +1,4 @@
-"""The answer as lines of a label and a sentence, for `winnow status` and the pages."""
+"""The answer as labelled lines, for `winnow status` and the pages."""
 
 from collections.abc import Sequence
 
@@ -12,19 +12,21 @@ from winnow.tasks.engines.known_providers import NO_SEED
 from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
-"""Labels of lines that begin with the winner's name if the campaign has a winner."""
+"""Labels of lines that begin with the winner's name, if the campaign has a winner."""
 
 SETTLES = ("confidence", "open", "next")
-"""Labels of lines on how far the question is settled. The cost follows them and precedes all explanations, so
-both fit on a phone's screen."""
+"""Labels of lines on whether the question is settled.
+The cost follows them and precedes all explanations, so that it fits on a phone's screen.
+"""
 
 
 def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
-    """Pairs of a label and a sentence: the candidate to use, its mean, the confidence, the cost.
+    """Lines of an answer: the candidate to use, its mean, the confidence, the cost.
 
     Args:
         answer: The current answer.
-        totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
+        totals: Number of `answered` comparisons and of `rounds` so far, and of comparisons in the full
+            `grid`.
     """
     running = answer.running and running_words(answer.running, is_of_program=answer.is_of_program)
     running_cost = [("running cost", running)] if running else []
@@ -44,20 +46,20 @@ NOT_ASKED = (
 
 
 def _asked_lines(answer: Answer) -> list[Line]:
-    """The warning that each of several answers to one question can be wrong; empty for a single answer."""
+    """The warning about several answers to one question; empty for a single answer."""
     if not answer.asked_before:
         return []
     examples = ", other examples" if traits_of(answer.objective).measures_risk else ""
     said = (
-        f"the same before, by other draws{examples} or another test: {list_of(answer.asked_before)}. The "
-        "chances that one of these answers is wrong add up, and an answer that is picked among them may be "
-        "wrong by their sum"
+        f"the same question before, with other draws{examples} or another test: "
+        f"{list_of(answer.asked_before)}. The error probabilities of these answers add up: an answer that is "
+        "picked among them can be wrong with a probability of up to their sum"
     )
     return [("asked", said)]
 
 
 def repeat_lines(engines: Sequence[str]) -> list[Line]:
-    """The warning that a run may not be reproducible; empty if all engines are reproducible."""
+    """The warning that a run may not be reproducible; empty if all engines are."""
     if not engines:
         return []
     said = (
@@ -71,15 +73,15 @@ def repeat_lines(engines: Sequence[str]) -> list[Line]:
 
 
 def _score_lines(answer: Answer) -> list[Line]:
-    """The meaning of a score, if it is not that of one output."""
+    """The line on how several outputs give one score; empty for one output."""
     if answer.samples is None:
         return []
     n, reducer = answer.samples
-    return [("score", f"of an example: {reducer} of {n} texts, as they were drawn")]
+    return [("score", f"of an example: {reducer} of the {n} outputs that were drawn")]
 
 
 def cost(answer: Answer, totals: JsonView) -> str:
-    """The comparisons that the answer took, next to an evaluation of every candidate on every example."""
+    """The comparisons so far, compared with the full grid, in words."""
     spent = f"{count_of(totals['answered'], 'comparison')} in {rounds(totals['rounds'])}"
     if answer.certificate is not None:
         what = "human label" if answer.people is None else "example"
@@ -89,15 +91,14 @@ def cost(answer: Answer, totals: JsonView) -> str:
     if not grid:
         return spent
     share = totals["answered"] / grid
-    # Nothing is saved without an answer, nor by a prompt that nobody answered yet. A stream, or duels that
-    # meet an example again, may exceed the grid.
+    # Without an answer nothing is saved. A stream, or duels that repeat examples, can exceed the grid.
     has_answer = badge(answer) is not None and not traits_of(answer.objective).is_stream
     saved = f" ({percentage(1.0 - share)} saved)" if share < 1.0 and has_answer else ""
     return f"{spent}: {percentage(share)} of the full grid of {amount(grid)}{saved}"
 
 
 def named_winner(answer: Answer, line: Line) -> str | None:
-    """The winner with whose name a line begins; None for other lines, and without a winner."""
+    """The winner with whose name a line begins; None for other lines."""
     word, sentence = line
     if answer.outcome != "winner" or word not in NAMING:
         return None

@@ -1,6 +1,6 @@
-"""Running cost of a candidate from its scored outputs, and whether these outputs are reproducible.
+"""Running cost of a candidate, and engines that may not reproduce their outputs.
 
-Engine time and price are for 1 000 examples. Outputs can differ if they depend on the rest of a batch.
+Costs are for 1,000 examples. Outputs can differ between runs if they depend on the other requests of a batch.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,19 +22,19 @@ EXAMPLES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCost:
-    """The cost of running a candidate on `EXAMPLES` examples like those that it was scored on."""
+    """Cost of running a candidate on `EXAMPLES` examples like the scored ones."""
 
     name: str
     seconds: float
-    """Seconds of engine time, without loading; outputs of one batch share its time."""
+    """Seconds of engine time without loading; outputs of one batch share its time."""
     tokens: float
-    """Number of input and output tokens."""
+    """Number of input and output tokens together."""
     price: float | None
-    """Price in the currency of the campaign's prices; None if nothing has a price."""
+    """Price, in the currency of the campaign's prices; None without prices."""
 
 
 def running_costs(look: Look, names: Sequence[str]) -> tuple[RunningCost, ...]:
-    """Running costs of the given candidates that have outputs."""
+    """Running costs of those of the given candidates that have outputs."""
     found = texts_by_candidate(look.session, look.record.id, names)
     reports = bool(reporting_models(look.record.spec))
     reported = reported_by_candidate(look.session, look.record.id) if reports else {}
@@ -61,10 +61,11 @@ def _running_cost(
 
 
 def running_words(costs: Sequence[RunningCost], *, is_of_program: bool) -> str:
-    """A sentence with all these costs; for a program's function, only the time of its calls."""
+    """Sentence with all these costs; for a program's function, only its time."""
     if is_of_program:
         said = "; ".join(f"{each.name} {_short(each.seconds)} s" for each in costs)
-        return f"{amount(EXAMPLES)} examples: {said}; by the calls of its function so far"
+        return f"{amount(EXAMPLES)} examples: {said}; measured over the calls of its function so far"
+
     said = "; ".join(f"{each.name} {_said(each)}" for each in costs)
     return f"{amount(EXAMPLES)} examples: {said}; at the measured speed, without loading"
 
@@ -80,26 +81,27 @@ def _short(value: float) -> str:
 
 
 STEADY = (frozenset({"batch-invariant"}), frozenset({"cpu", "float32"}))
-"""Words in the identity of an engine whose outputs do not depend on the rest of a batch. The first is
-declared by the engine; the second was measured, for tokens drawn by noise. On a CPU in float32, logits of
-Gemma 3 270M (with 262,144 tokens) differ by up to 5e-5 in groups of other sizes. Of 3,600 first tokens drawn
-by noise none changed; of 36,000 along cumulated probabilities 279 did. On a GPU, libraries sum in an order
-that depends on the size of a batch, in float32 too."""
+"""Sets of words in an engine's identity, any of which shows that outputs do not depend on the other requests
+of a batch. The engine itself declares "batch-invariant". The other set was measured, for tokens drawn by
+noise. On a CPU in float32, logits of Gemma 3 270M (with 262,144 tokens) differ by up to 5e-5 in groups of
+other sizes. Of 3,600 first tokens drawn by noise none changed; of 36,000 along cumulated probabilities 279
+did. On a GPU, libraries sum in an order that depends on the size of a batch, in float32 too.
+"""
 
 
 def unsteady_engines(look: Look) -> tuple[str, ...]:
-    """Engines of a campaign that may not reproduce their outputs, by identity.
+    """Identities of a campaign's engines that may not reproduce their outputs.
 
-    If engines receive whole calls, those of this machine answer each call in the same way. A server also has
-    other clients. An engine without a known precision counts as not reproducible if outputs of several rounds
-    were generated together.
+    If engines receive whole groups of requests, those of this machine answer each group in the same way. A
+    server also has other clients. An engine with unknown precision counts as not reproducible if outputs of
+    several rounds were generated together.
     """
     by_model = engines_by_model(look)
     return unsteady_among((each for engines in by_model.values() for each in engines), look.record.spec)
 
 
 def unsteady_among(engines: Iterable[str], spec: JsonView) -> tuple[str, ...]:
-    """Those of a campaign's engines, by identity, that may not reproduce their outputs; sorted, each once."""
+    """Those of the given engines that may not reproduce their outputs, sorted."""
     streams, ahead = spec.get("streaming", True), bool(spec.get("lookahead"))
     cumulates = rules_of(spec) < 1 and _samples(spec)
     found = {
@@ -109,7 +111,7 @@ def unsteady_among(engines: Iterable[str], spec: JsonView) -> tuple[str, ...]:
 
 
 def _samples(value: object) -> bool:
-    """Whether a spec has a temperature above 0 anywhere."""
+    """Whether a spec has a temperature above 0 at any depth."""
     if isinstance(value, Mapping):
         told = value.get("temperature")
         return (isinstance(told, int | float) and told > 0.0) or any(map(_samples, value.values()))
@@ -117,9 +119,10 @@ def _samples(value: object) -> bool:
 
 
 def engines_by_model(look: Look) -> dict[str, list[str]]:
-    """Engines of the first and last output of each model of a campaign, judge models included."""
+    """Engines of the first and last output of each model, judge models included."""
     models = [*look.record.spec.get("models", []), *(model for _, model in judging_models(look.record.spec))]
-    # A function scores one call at a time; of thousands of them, each is a model of its own.
+    # Functions are skipped: each is a model of its own, there can be thousands, and they score call by call.
+
     written = [model_name(each) for each in models if each.get("provider") != FUNCTION]
     return engines_of(look.session, look.record.id, tuple(written))
 
@@ -128,10 +131,10 @@ def _is_unsteady(identity: str, *, streams: bool, ahead: bool, cumulates: bool) 
     """Whether an engine may not reproduce its outputs.
 
     Args:
-        identity: Its identity.
-        streams: Whether new requests join running ones.
+        identity: The engine's identity.
+        streams: Whether new requests join those that the engine is working on.
         ahead: Whether several rounds are in flight.
-        cumulates: Whether tokens that Winnow draws are drawn along their cumulated probabilities.
+        cumulates: Whether tokens drawn by Winnow are drawn along their cumulated probabilities.
     """
     provider, *words = identity.split(" ")
     if provider == RECORDED:

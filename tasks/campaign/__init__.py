@@ -1,1 +1,1 @@
-"""A campaign while it runs: its session, lease, budget and reuse."""
+"""A campaign while it runs: its session, lease and budget, and reuse of outputs."""

@@ -1,7 +1,8 @@
-"""Plan on one thread: selectors multiply many small matrices, for which further threads cost time.
+"""Run a selector's linear algebra on one thread.
 
-The order of sums, and so the last bit of an estimate, would also depend on the number of threads. The command
-line sets one thread for its process; a program that uses Winnow as a library keeps its own number otherwise.
+Selectors multiply many small matrices, for which more threads only cost time. The order of sums, and so the
+last bit of an estimate, would also depend on the number of threads. The command line sets one thread for its
+process. A program that uses Winnow as a library keeps its own setting outside of these calls.
 """
 
 import os
@@ -15,7 +16,10 @@ VARIABLE = "OPENBLAS_NUM_THREADS"
 
 
 def on_one_thread(function: Function) -> Function:
-    """A function during whose calls BLAS uses one thread, in this whole process."""
+    """Decorate a function so that BLAS uses one thread during each call.
+
+    This holds for the whole process.
+    """
 
     @wraps(function)
     def limited(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- what the function takes and returns
@@ -23,7 +27,7 @@ def on_one_thread(function: Function) -> Function:
             return function(*args, **kwargs)
         from threadpoolctl import get_cached_controller
 
-        # Of NumPy and SciPy; engines in this process have libraries of their own.
+        # This limits the BLAS of NumPy and SciPy; engines in this process have their own libraries.
         with get_cached_controller().select(internal_api="openblas").limit(limits=1):
             return function(*args, **kwargs)
 

@@ -1,6 +1,6 @@
-"""The spent part of a campaign's budget, counted from its rows; reused outputs are free.
+"""Count the spent part of a campaign's budget; reused outputs are free.
 
-Canary prompts of served models count for tokens and cost, although no total of outputs includes them.
+Canary prompts for served models count for tokens and cost, although no total of outputs includes them.
 """
 
 import math
@@ -22,25 +22,25 @@ from winnow.tasks.text.phrases import amount
 
 
 class Allowance:
-    """Limit of an algorithm that counts every observed pair, adjusted so that only answered pairs are spent.
+    """Limit of pairs for a selector, raised so that only answered pairs are spent.
 
-    A pair without an output, for example because a model cannot be loaded, is free. The algorithm counts it
-    all the same. So whenever the algorithm has observed as many pairs as its limit allows, the limit is
-    raised by the number of free pairs. The limit depends only on the budget and on the outcomes of the
-    finished rounds, in order: a resumed campaign has the same one. Its budget is the number of answered pairs
-    that can be observed; None for no limit.
+    A pair without an output, for example because a model cannot be loaded, is free, but the selector counts
+    it. Therefore, whenever the selector has observed as many pairs as its limit allows, the limit is raised
+    by the number of free pairs. The limit depends only on the budget and on the outcomes of the finished
+    rounds in order, so a resumed campaign has the same limit. The budget is the maximum number of answered
+    pairs; None for no limit.
     """
 
     def __init__(self, budget: int | None) -> None:
         self._budget = budget
         self._asked = 0
         self.answered = 0
-        """Pairs of finished rounds with all their outputs."""
+        """Number of pairs of finished rounds with all their outputs."""
         self.limit = budget
-        """Pairs that can be observed, answered or not; None for no limit."""
+        """Maximum number of pairs to observe, with and without outputs; None for no limit."""
 
     def add(self, asked: int, answered: int) -> bool:
-        """Count a finished round; return whether that raised the limit."""
+        """Count a finished round; return whether this raised the limit."""
         self._asked += asked
         self.answered += answered
         if self._budget is None or self.limit is None or self._asked < self.limit:
@@ -66,7 +66,7 @@ ALONE: dict[Kind, str] = WORDS | {
     "gpu_seconds": "GPU-second",
     "human_labels": "label",
 }
-"""The kinds of a budget in words, as used before the word budget."""
+"""Words for the kinds of a budget, as used before the word "budget"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,21 +77,24 @@ class BudgetUsage:
     spent: float
     limit: float
     key: str
-    """Key of the file, such as "stopping.budget.tokens"."""
+    """Key of the limit in the file, such as "stopping.budget.tokens"."""
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing of the limit is left."""
+        """Whether the limit is reached or exceeded."""
         return self.spent >= self.limit
 
     @property
     def share(self) -> float:
-        """The spent share of the limit, 1 or more if it is spent."""
+        """Spent share of the limit; 1 or more if the limit is reached."""
         return self.spent / self.limit
 
     @property
     def sentence(self) -> str:
-        """A sentence for a spent limit, such as "the token budget is spent: 10 240 of 10 000"."""
+        """Sentence on a spent limit.
+
+        Example: "the token budget is spent: 10 240 of 10 000".
+        """
         return f"the {ALONE[self.kind]} budget is spent: {amount(self.spent)} of {amount(self.limit)}"
 
     def __str__(self) -> str:
@@ -99,9 +102,10 @@ class BudgetUsage:
 
 
 def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:
-    """Price of an input token, an output token and an engine second of a model; None for a missing price.
+    """Price of an input token, an output token and an engine second of a model.
 
-    An hour is paid for each device of the engine; a model that runs elsewhere uses no device.
+    An hour is paid for each device of the engine; a model that runs elsewhere uses no device. None if the
+    model has no price.
     """
     execution = campaign.execution.get("execution", {})
     price, hourly = execution.get("prices", {}).get(model), execution.get("price_per_hour")
@@ -117,7 +121,7 @@ def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, f
 
 
 def reporting_models(spec: JsonView) -> list[str]:
-    """Names of the agents of a stored spec, which report what each of their runs cost."""
+    """Names of a stored spec's agents, which report the cost of each of their runs."""
     return [model_name(each) for each in spec.get("models", []) if each.get("provider") in AGENTS]
 
 
@@ -128,14 +132,16 @@ def unpriced(
     devices: Mapping[str, int],
     reporting: Container[str] = (),
 ) -> list[str]:
-    """Names of the models without a price. An hourly price applies only to this machine's devices.
+    """Names of the models without a price.
+
+    An hourly price applies only to this machine's devices.
 
     Args:
         models: Names of models.
         prices: Models with a token price.
-        hourly: Price of an hour of a device; None if not given.
-        devices: Number of this machine's devices used by a model, by its name; 0 if it runs elsewhere.
-        reporting: Names of agents, which report prices themselves.
+        hourly: Price of a device for one hour; None if not given.
+        devices: Number of this machine's devices that a model uses, by its name; 0 if it runs elsewhere.
+        reporting: Names of agents, which report their prices themselves.
     """
     is_paid_by_hour = hourly is not None
     return [
@@ -146,7 +152,10 @@ def unpriced(
 
 
 def lowered_limits(before: CampaignRecord, after: CampaignRecord) -> list[str]:
-    """A campaign's limits that were lowered or added, such as "tokens 800 (before: 1,000)"."""
+    """Limits of a campaign that were lowered or added.
+
+    Each is a text such as "tokens 800 (before: 1,000)".
+    """
     limits = [limits_of(each.execution["budget"], each.objective) for each in (before, after)]
     return [
         f"{WORDS[kind]} {amount(limit)} (before: {amount(had) if had < math.inf else 'no limit'})"
@@ -156,9 +165,10 @@ def lowered_limits(before: CampaignRecord, after: CampaignRecord) -> list[str]:
 
 
 class BudgetTracker:
-    """Tracks the spending of one campaign; each call adds only the rounds finished since the last one.
+    """Tracks the spending of one campaign.
 
-    The stored spec also gives the settings of engines. Without limits by kind, the campaign's own apply.
+    Each call of `usage` adds only the rounds finished since the last call. The settings of engines come from
+    the stored spec. Without `limits`, the campaign's own limits apply.
     """
 
     def __init__(self, campaign: CampaignRecord, limits: Mapping[Kind, float] | None = None) -> None:
@@ -181,16 +191,16 @@ class BudgetTracker:
 
     @property
     def primary(self) -> Kind:
-        """The kind of budget that the algorithm itself enforces."""
+        """The kind of budget that the selector itself enforces."""
         return self._primary
 
     @property
     def is_idle(self) -> bool:
-        """Whether the campaign has no limit except the algorithm's own."""
+        """Whether the campaign has no limit except the one that the selector enforces."""
         return not self._limits.keys() - {self._primary}
 
     def usage(self, session: Session) -> tuple[BudgetUsage, ...]:
-        """Every limit and the amount spent, after the last finished round."""
+        """Each limit and the amount spent, after the last finished round."""
         self._add_rounds(session)
         return tuple(
             BudgetUsage(
@@ -217,7 +227,7 @@ class BudgetTracker:
         self._last = finished.last
 
     def _cost(self, model: str, input_tokens: int, output_tokens: int) -> float:
-        """The cost of a model's tokens; 0 if its tokens have no price."""
+        """Price of a model's tokens; 0 if its tokens have no price."""
         price = self._prices.get(model)
         if not price:
             return 0.0
@@ -251,9 +261,9 @@ class BudgetTracker:
 
 
 def total_price(session: Session, campaign: CampaignRecord) -> float | None:
-    """The price of the texts of a campaign's finished rounds, as `stopping.budget.cost` counts it.
+    """Price of the outputs of finished rounds, counted as for `stopping.budget.cost`.
 
-    None if not all of its models have a price.
+    None if a model of the campaign has no price.
     """
     execution, devices = campaign.execution.get("execution", {}), devices_by_model(campaign.spec)
     prices, hourly = execution.get("prices", {}), execution.get("price_per_hour")
@@ -265,7 +275,7 @@ def total_price(session: Session, campaign: CampaignRecord) -> float | None:
 
 
 def has_ended(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
-    """Whether a campaign is ended by its selector or by a spent limit."""
+    """Whether a campaign's selector or a spent limit ended it."""
     if decision is None or decision.stop:
         return decision is not None
     return ending_limit(session, campaign, decision, BudgetTracker(campaign).usage(session)) is not None
@@ -277,7 +287,10 @@ def ending_limit(
     decision: DecisionRecord | None,
     budgets: tuple[BudgetUsage, ...],
 ) -> BudgetUsage | None:
-    """The spent limit that prevents a further round; None if that limit is the algorithm's own."""
+    """The spent limit that prevents a further round.
+
+    None if there is no such limit, or if the selector itself enforces it.
+    """
     if decision is None or rounds.unfinished_round(session, campaign.id) is not None:
         return None
     own = None if _is_unaware(campaign, decision) else own_kind(campaign.objective)
@@ -285,10 +298,10 @@ def ending_limit(
 
 
 def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
-    """Whether a selector's state may not yet show that its own budget is spent.
+    """Whether a selector may not have noticed yet that its own budget is spent.
 
-    This happens after candidates joined, or after the budget was lowered once the selector had decided to
-    continue. It would then be called for rounds repeatedly, and propose none.
+    This happens after candidates joined, or if the budget was lowered after the selector had decided to
+    continue. It would then be asked for rounds repeatedly, and propose empty ones.
     """
     if not traits_of(campaign.objective).looks_for_best:
         return False
@@ -296,9 +309,9 @@ def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
 
 
 def devices_by_model(spec: JsonView) -> dict[str, int]:
-    """Number of devices of each model's engine in a stored spec, judge models included.
+    """Number of devices of each model's engine, judge models included, by name.
 
-    A model that runs elsewhere uses no device here: it is paid by tokens.
+    A model that runs elsewhere uses no device of this machine, because it is paid by tokens.
     """
     certify = spec.get("certify") or {}
     autoevaluator = certify.get("autoevaluator")
@@ -311,7 +324,10 @@ def devices_by_model(spec: JsonView) -> dict[str, int]:
 
 
 def _devices(model: JsonView) -> int:
-    """Number of this machine's devices of a model: the product of vLLM's parallelism arguments."""
+    """Number of this machine's devices of a model.
+
+    It is the product of vLLM's parallelism arguments.
+    """
     if model.get("provider") in ELSEWHERE:
         return 0
     args = model.get("model_args", {})

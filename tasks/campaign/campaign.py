@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class Campaign:
-    """A stored campaign, and the open database that holds it."""
+    """A stored campaign, and the open database that contains it."""
 
     database: Database
     storage: str
-    """URL of the database, its password included."""
+    """URL of the database, including its password."""
     record: CampaignRecord
-    """The campaign as found or stored here; `look` reads it again."""
+    """The campaign's row when it was found or stored; `look` reads it again."""
     checked: "ResolvedCampaign | None" = None
-    """The campaign with everything that it refers to, once this process has checked it."""
+    """The checked campaign with everything that it refers to; None until this process has checked it."""
     pool: "EnginePool | None" = None
-    """Engines that a trial of the campaign loaded, still open; None to start new ones."""
+    """Open engines that a trial of the campaign loaded; None to start new ones."""
     _spec: "CampaignSpec | None" = field(default=None, init=False)
 
     @property
@@ -39,7 +39,7 @@ class Campaign:
 
     @property
     def spec(self) -> "CampaignSpec":
-        """The campaign's spec, read once."""
+        """The campaign's spec; read once."""
         if self.checked is not None:
             return self.checked.spec
         if self._spec is None:
@@ -50,7 +50,7 @@ class Campaign:
 
     @property
     def resume_command(self) -> str:
-        """The command that continues the campaign."""
+        """Command that continues the campaign."""
         return f"winnow resume {self.name} {storage_option(self.storage)}"
 
     @contextmanager
@@ -58,19 +58,19 @@ class Campaign:
         """Read the campaign's current state.
 
         Raises:
-            CampaignNotFound: If the campaign was deleted since.
-            StorageError: If the database cannot be read.
+            CampaignNotFound: The campaign was deleted in the meantime.
+            StorageError: The database cannot be read.
         """
         with self.database.reading() as session:
             yield Look(session, campaign_records.read_again(session, self.record))
 
 
 def find_in(database: Database, storage: str, name: str) -> Campaign:
-    """A stored campaign of an open database.
+    """Find a stored campaign in an open database.
 
     Raises:
-        CampaignNotFound: If no campaign has this name.
-        StorageError: If the database cannot be read.
+        CampaignNotFound: No campaign has this name.
+        StorageError: The database cannot be read.
     """
     with database.reading() as session:
         record = campaign_records.get_campaign(session, name)
@@ -79,6 +79,9 @@ def find_in(database: Database, storage: str, name: str) -> Campaign:
 
 @contextmanager
 def opened_campaign(storage: str, name: str) -> Generator[Campaign, None, None]:
-    """A stored campaign of a database that is opened until the block ends; raises like `find_in`."""
+    """Open a database until the block ends, and find a campaign in it.
+
+    Raises the errors of `find_in`.
+    """
     with existing(storage) as database:
         yield find_in(database, storage, name)

@@ -1,6 +1,6 @@
-"""Changes of served models: when a model counts as changed or as several, and which changes matter.
+"""When a served model counts as changed, and which changes matter.
 
-A gateway can substitute another model for the requested one; most report this with the answer.
+A gateway can use another model than the requested one; most gateways report its name with the answer.
 """
 
 import datetime as dt
@@ -19,29 +19,37 @@ from winnow.tasks.spec.stored_spec import ONLY
 When = Literal["before", "during", "after"]
 
 N_PROMPTS = 16
-"""Number of canary prompts per model; a small campaign uses the first of them, see `contacts.n_prompts`."""
+"""Number of canary prompts per model.
+A small campaign uses only the first of them, see `contacts.n_prompts`.
+"""
 
 LEVEL = 0.01
-"""Probability of reporting an unchanged server as changed, at most, at each contact."""
+"""Upper bound, for each contact, on the probability of reporting an unchanged server as changed."""
 
 MOST_SHOWN = 4
-"""Maximum number of served names in a sentence."""
+"""Maximum number of reported model names in a sentence."""
 
 
 def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
-    """Number of answers that differ; 0 if the answers of one contact are unknown."""
+    """Number of answers that differ; 0 if one of the contacts has no answers."""
     return sum(old != new for old, new in zip(before, after, strict=True)) if before and after else 0
 
 
 def has_changed(noise: int, changed: int, n: int) -> bool:
-    """Whether more of n answers changed than chance and the server's own noise explain."""
+    """Whether more of n answers changed than a server's own noise and chance explain.
+
+    Args:
+        noise: Number of answers that differed between two requests to the same server.
+        changed: Number of answers that differ now.
+        n: Number of answers.
+    """
     return larger_share_p_value(noise, changed, n) < LEVEL
 
 
 def other_names(before: CanaryRecord | None, server: str, served_as: str | None) -> tuple[str, str] | None:
-    """The server's names for the model before and now; None unless they are known to differ.
+    """A server's names for the model before and now; None unless they differ.
 
-    Another server can have its own name for the same model.
+    Names of different servers are not compared: each can have its own name for the same model.
     """
     if before is None or before.server != server or before.served_as is None or served_as is None:
         return None
@@ -58,21 +66,25 @@ class CanaryChange:
     """Base URL of the contacted server."""
     found_at: dt.datetime
     when: When
-    """When the change was found: at the campaign's first contact ("before" all its requests), between its
-    first contact and its last ("during"), or by another campaign since ("after")."""
+    """Time of the contact that detected the change.
+    "before": the campaign's first contact, so before all its requests. "during": a later contact of the
+    campaign. "after": a contact of another campaign since.
+    """
     changed: int
-    """Number of answers that differ."""
+    """Number of canary answers that differ."""
     prompts: int
-    """Total number of canary prompts."""
+    """Number of canary prompts whose answers were compared."""
     names: tuple[str, str] | None = None
-    """The server's names for the model before and now, if they differ."""
+    """The server's names for the model before and now; None unless they are known to differ."""
     texts_before: int
-    """Number of the campaign's outputs that are, or may be, by the earlier model: generated before the change
-    was found, and without a canary."""
+    """Number of the campaign's outputs that are, or may be, by the earlier model.
+    These are the outputs after an earlier canary, and those without a canary that were generated before the
+    change was detected.
+    """
 
     @property
     def mixes(self) -> bool:
-        """Whether the campaign compares outputs from before and after as if one model had written them."""
+        """Whether outputs before and after are compared as those of one model."""
         return self.when != "after" and self.texts_before > 0
 
     @property
@@ -81,18 +93,18 @@ class CanaryChange:
         server, since = f"the server of {self.model} ({self.server})", f"{self.found_at:%Y-%m-%d %H:%M} UTC"
         if self.names is None:
             found = (
-                f"{server} answers {self.changed} of {self.prompts} canary prompts otherwise since {since}"
+                f"{server} answers {self.changed} of {self.prompts} canary prompts differently since {since}"
             )
         else:
             before, now = self.names
-            found = f"{server} says that {now!r} answers since {since}, and {before!r} did before"
+            found = f"{server} reports the model name {now!r} since {since}, and reported {before!r} before"
         if self.when == "after":
-            return f"{found}: this answer is about what it served before"
+            return f"{found}: this answer is about the model before the change"
         if self.texts_before == 0:
-            return f"{found}: no text that it made before is used here"
+            return f"{found}: no output from before is used here"
         return (
-            f"{found}: {self.texts_before} texts of this campaign are of what it served before, all others "
-            "of what it serves since; a campaign under another name asks anew"
+            f"{found}: {self.texts_before} outputs of this campaign are from the model before the change, "
+            "all others from the model after it; a campaign under another name requests all outputs again"
         )
 
 
@@ -103,11 +115,11 @@ class SeveralNames:
     model: str
     """The campaign's name for the requested model."""
     texts: Mapping[str, int]
-    """Number of the campaign's outputs by reported model name."""
+    """Number of the campaign's outputs, by reported model name."""
 
     @property
     def mixes(self) -> bool:
-        """Whether the campaign compares outputs of two models as if one model had written them."""
+        """Whether outputs of several models are compared as those of one model: True."""
         return True
 
     @property
@@ -118,9 +130,9 @@ class SeveralNames:
         if (more := len(by_number) - MOST_SHOWN) > 0:
             shares.append(f"the rest by {more:,} more")
         return (
-            f"several models wrote the texts of {self.model} that are used here, as their server says: "
-            f"{', '.join(shares)}. Name one of them in `model`, or have the server take no other; a campaign "
-            "under another name with reuse: campaign asks anew"
+            f"several models wrote the outputs of {self.model} that are used here, according to their "
+            f"server: {', '.join(shares)}. Set `model` to one of them, or restrict the server to one; a "
+            "campaign under another name with reuse: campaign requests all outputs again"
         )
 
 
@@ -128,11 +140,11 @@ ServerChange = CanaryChange | SeveralNames
 
 
 def server_changes(session: Session, campaign: CampaignRecord) -> list[ServerChange]:
-    """Findings that one served model of a campaign, judges included, is more than one model.
+    """Find the served models of a campaign, judges included, that are several models.
 
-    Changes come in the order they were found, then models with several names. Empty if no model is served or
-    none has changed. Servers without canary answers and outputs without a reported model name are ignored.
-    For a campaign that uses stored outputs and contacts no server, these are the servers that generated them.
+    Detected changes come first, in the order of detection, then models with several names. Servers without
+    canary answers and outputs without a reported model name are ignored. For a campaign that uses only stored
+    outputs and contacts no server, the servers that generated them are checked.
     """
     asked: dict[str, list[CanaryRecord]] = {}
     for canary in _met(session, campaign):

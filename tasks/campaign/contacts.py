@@ -1,15 +1,18 @@
-"""Contact the servers of a campaign: each model's canary runs before any of its outputs is used.
+"""Contact a campaign's servers: each served model first answers canary prompts.
 
-Each contact sends the first of sixteen prompts: the same at every contact, and different ones for different
-models. Their number is about 5% of the model's requests in a campaign, and at least five: five different
-answers out of five still show a change, if the server repeats itself. Answers are compared with those of the
-canary that is the model's reference, on the prompts that both have. The model counts as changed if its server
-reports another name for it, or if significantly more answers differ than between two requests to the same
-server: Fisher's exact test at 1%, one-sided. From then on it is in a new epoch: its earlier texts are another
-model's. With a server that repeats itself, six answers of sixteen have to differ, or five of five.
+This happens before any of the model's outputs is used. Each contact sends the first of sixteen prompts: the
+same at every contact, but different ones for different models. Their number is about 5% of the model's
+requests in a campaign, and at least five. Five different answers out of five still show a change, if the
+server repeats itself.
 
-The prompts of a reference are sent a second time once the first round is recorded, when its server has less
-load. If that was not done, for example after a kill, and a later contact gives other answers, they are sent
+The answers are compared with those of the canary that is the model's reference, on the prompts that both
+have. The model counts as changed in two cases: if its server reports another name for it, or if significantly
+more answers differ than between two requests to the same server (Fisher's exact test at 1%, one-sided). From
+then on the model is in a new epoch: its earlier outputs are those of another model. With a server that
+repeats itself, six answers of sixteen have to differ, or five of five.
+
+The prompts of a reference are sent a second time after the first round is recorded, when its server has less
+load. If this was not done, for example after a kill, and a later contact gives other answers, they are sent
 again then. A contact with more prompts than the reference becomes the next reference.
 """
 
@@ -40,17 +43,19 @@ from winnow.tasks.spec.stored_spec import fork_command, limits_of
 from winnow.tasks.text.canonical_json import sha256
 
 LEAST = 5
-"""Minimum number of canary prompts for a change to be significant; see `changed_models.has_changed`."""
+"""Minimum number of canary prompts with which a change can be significant; see
+`changed_models.has_changed`.
+"""
 
 SHARE = 0.05
-"""Share of a campaign's requests, or of its limits of tokens and cost, for canary prompts, at most."""
+"""Maximum share of a campaign's requests, and of its limits of tokens and cost, that canary prompts take."""
 
 LENGTHS = (16, 32)
-"""Approximate tokens of a canary prompt and of its answer."""
+"""Approximate number of tokens of a canary prompt, and of its answer."""
 
 
 def n_prompts(checked: ResolvedCampaign, model: ModelRef) -> int:
-    """Number of canary prompts that a campaign sends to a served model at each contact."""
+    """Number of canary prompts for a served model at each contact of a campaign."""
     spec = checked.spec
     share = SHARE * texts_of(checked, model)
     limits = limits_of(spec.stopping.stored_budget, spec.objective)
@@ -63,7 +68,10 @@ def n_prompts(checked: ResolvedCampaign, model: ModelRef) -> int:
 
 
 def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
-    """Number of outputs that a campaign requests from a model, if candidates share comparisons equally."""
+    """Number of outputs that a campaign requests from a model.
+
+    Candidates are assumed to have equal numbers of comparisons.
+    """
     asked = checked.most * checked.spec.texts_each
     own = sum(each.model.name == model.name for each in checked.candidates)
     if not own:  # it judges
@@ -73,7 +81,7 @@ def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
 
 
 def canary_words(checked: ResolvedCampaign) -> str | None:
-    """Clause on the number of canary prompts that each served model gets first; None if no model gets any."""
+    """Clause on the number of canary prompts per served model; None without any."""
     if not checked.spec.execution.canaries:
         return None
     asked = {each.name: n_prompts(checked, each) for each in checked.models_to_ask if each.provider in REMOTE}
@@ -87,28 +95,28 @@ def canary_words(checked: ResolvedCampaign) -> str | None:
 
 
 def _price(price: PriceSpec | None) -> float:
-    """The price of a canary prompt and its answer; 0 if it is unknown."""
+    """Price of a canary prompt and its answer; 0 if the model has no price."""
     if price is None:
         return 0.0
     return (LENGTHS[0] * price.input + LENGTHS[1] * price.output) / 1_000_000
 
 
 OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
-"""Failure reasons that affect a server as a whole."""
+"""Reasons of failures that affect a server as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answers:
     texts: Sequence[str | None]
     served_as: str | None = None
-    """The server's name for the model; None if the server reports no name, or several."""
+    """The server's name for the model; None if the server reports no name, or several names."""
     input_tokens: int
     output_tokens: int
     repeated: Sequence[str | None] = ()
-    """The answers to a second request, if one was sent; its tokens are included in these counts."""
+    """Answers to a second request; empty without one. The counts include its tokens."""
 
     def repeated_as(self, again: "_Answers") -> "_Answers":
-        """These answers together with those of a second request."""
+        """Combine these answers with those of a second request."""
         return replace(
             self,
             repeated=again.texts,
@@ -118,14 +126,18 @@ class _Answers:
 
 
 def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str]]) -> None:
-    """Send the canary of each served model, with its fingerprint, that this process has not contacted yet.
+    """Send canary prompts to each served model not yet contacted by this process.
 
     A server that does not answer fails later, at its first request for outputs.
 
+    Args:
+        campaign: The running campaign.
+        models: Models with the fingerprints of their weights; those that are not served are skipped.
+
     Raises:
-        ServedModelDiffers: If a server that took another's place does not serve the same.
+        ServedModelDiffers: A server that replaced another one does not serve the same model.
         EngineDied, EngineTimeout: Transient, as in `have_texts`.
-        LeaseLost: If another process took the campaign over.
+        LeaseLost: Another process took the campaign over.
     """
     contacts = campaign.contacts
     places: dict[str, tuple[ModelRef, Place]] = {}
@@ -154,7 +166,7 @@ def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str
 
 
 def _unchecked(campaign: CampaignSession, model: ModelRef, served: str, server: str) -> Contact:
-    """A served model of a campaign without canaries; assumed to be the model found by the last campaign."""
+    """Contact of a served model without canary prompts; it counts as unchanged."""
     _refuse_unknown_move(campaign, model, server, "and canaries are off (execution.canaries)")
     with campaign.database.reading() as session:
         reference = canary_records.last_reference(session, served)
@@ -163,10 +175,12 @@ def _unchecked(campaign: CampaignSession, model: ModelRef, served: str, server: 
 
 
 def repeat_references(campaign: CampaignSession) -> None:
-    """Send the prompts of this process's new references a second time; unanswered ones are ignored.
+    """Send the prompts of this process's new references a second time.
+
+    References without an answer are skipped.
 
     Raises:
-        LeaseLost: If another process took the campaign over.
+        LeaseLost: Another process took the campaign over.
     """
     new, campaign.contacts.unrepeated = campaign.contacts.unrepeated, {}
     models = {place: reference.model for place, reference in new.items()}
@@ -195,7 +209,7 @@ Asked = Future["_Answers | GenerationFailure"]
 
 
 def _asked_side_by_side(campaign: CampaignSession, models: dict[Place, ModelRef]) -> dict[Place, Asked]:
-    """Contact models in parallel; return the answer of each once all have answered."""
+    """Send canary prompts to models in parallel; return once all have answered."""
     if not models:
         return {}
     with ThreadPoolExecutor(min(len(models), MOST_AT_ONCE)) as threads:
@@ -205,7 +219,7 @@ def _asked_side_by_side(campaign: CampaignSession, models: dict[Place, ModelRef]
         }
         try:
             wait(asked.values())
-        except BaseException:  # whoever stops us at once need not wait for servers
+        except BaseException:  # an interrupt must not wait for servers
             campaign.engines.abandon()
             raise
     return asked
@@ -238,9 +252,7 @@ def _met(
             noise = count_changed(answers.texts[:n], again.texts[:n])
     if not is_renamed and not has_changed(noise, changed, n):
         is_reference = n < len(answers.texts) or bool(answers.repeated)
-        if n < len(
-            answers.texts
-        ):  # where it was asked before, the first answers stay what others are held to
+        if n < len(answers.texts):  # later contacts are still compared with the earliest answers
             answers = replace(answers, texts=[*reference.texts[:n], *answers.texts[n:]])
         return _kept(
             campaign, model, served, server, answers,
@@ -255,9 +267,12 @@ def _met(
 
 
 def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | GenerationFailure:
-    """The answers to the canary prompts, or the reason why the server is unreachable or refuses them all."""
+    """The answers to the canary prompts, or the failure if no prompt was answered.
+
+    A server that is lost while it answers counts as a failure, too.
+    """
     requests = canary_requests(served)[: n_prompts(campaign.checked, model)]
-    # All by one server: what another one answered before it ended says nothing of this one.
+    # One server has to answer all prompts: answers of another one say nothing about this one.
     answers = campaign.engines.generate(model, requests, keeps=False)
     made = [each for each in answers if isinstance(each, Completion)]
     failures = [each for each in answers if isinstance(each, GenerationFailure)]
@@ -267,7 +282,7 @@ def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers 
     names = {each.served_as for each in made} - {None}
     paid = [each.spent if isinstance(each, GenerationFailure) else each for each in answers]
     return _Answers(
-        # A model that thinks may not have answered yet where a canary's text ends.
+        # The short output of a reasoning model can end before its answer begins.
         texts=[
             storable(f"{each.reasoning or ''}{each.text}") if isinstance(each, Completion) else None
             for each in answers
@@ -290,9 +305,18 @@ def _kept(
     changed: int = 0,
     known: Sequence[str | None] = (),
 ) -> Contact:
-    """Store a canary; the prompts of a new reference are sent a second time later, unless done already.
+    """Store a canary; for a new reference, schedule the second request of its prompts.
 
-    `known` are answers to a second request of its first prompts, which are then kept.
+    Args:
+        campaign: The running campaign.
+        model: The model.
+        served: The model's digest from `served_model`.
+        server: URL of its server.
+        answers: The answers to the canary prompts.
+        epoch: Number of detected changes of the model.
+        verdict: Result of the comparison with the reference.
+        changed: Number of answers that differ from the reference.
+        known: Earlier answers to a second request of the first prompts, which are kept.
     """
     canary = NewCanary(
         model=served,
@@ -319,7 +343,10 @@ def _kept(
 def _refuse_unknown_move(
     campaign: CampaignSession, model: ModelRef, server: str, why: str = "which never answered a canary"
 ) -> None:
-    """Refuse a move of a server that cannot be verified, unless there are no outputs to mix."""
+    """Refuse a move to another server that cannot be verified.
+
+    Without outputs of this model in the campaign, nothing can be mixed, and the move is allowed.
+    """
     first = campaign.checked.moved_from.get(model.name)
     if first is None:
         return
@@ -327,7 +354,7 @@ def _refuse_unknown_move(
         if not generation_records.has_texts(session, campaign.record.id, model.name):
             return
     raise ServedModelDiffers(
-        f"model {model.name!r} was first asked at {first}, {why}: so it is unknown "
+        f"model {model.name!r} was first served at {first}, {why}, so it is unknown "
         f"whether {server} serves the same model; {_remedy(campaign)}"
     )
 
@@ -342,15 +369,16 @@ def _refuse_replacement(
     first = campaign.checked.moved_from.get(model.name)
     if first is not None:
         raise ServedModelDiffers(
-            f"model {model.name!r} was first asked at {first}, and {server} {said}: it does not serve the "
-            f"same; {_remedy(campaign)}"
+            f"model {model.name!r} was first served at {first}, and {server} {said}: it does not serve the "
+            f"same model; {_remedy(campaign)}"
         )
     met = campaign.contacts.by_place.items()
     elsewhere = [url for (served, url), contact in met if served == reference.model and contact.canary_id]
     if elsewhere:
         raise ServedModelDiffers(
-            f"model {model.name!r} at {server} {said}, and served_identity {model.served_identity!r} says "
-            f"that it and the one at {elsewhere[0]} are the same; begin a campaign that gives each its own"
+            f"model {model.name!r} at {server} {said}, but by served_identity {model.served_identity!r} it "
+            f"is the same model as at {elsewhere[0]}; start a new campaign in which each has its own "
+            "served_identity"
         )
 
 
@@ -360,9 +388,11 @@ def _remedy(campaign: CampaignSession) -> str:
 
 
 SAMPLING = Sampling(temperature=0.0, max_tokens=32)
-"""Greedy. A rounding of weights changes a token now and then: a longer output shows it more often."""
+"""Greedy decoding.
+Rounding of weights changes a token now and then; a longer output shows this more often.
+"""
 
-# Openings that can go on in many ways: where the next token is a close call, small differences show.
+# Openings with many possible continuations: if the next token is a close call, small differences show.
 OPENINGS = (
     "The {0} met the {1} at {2}, and then",
     "{2} things a {0} shares with a {1}:",
@@ -376,23 +406,27 @@ WORDS = (
 
 
 def served_model(model: ModelRef, fingerprint: str) -> str:
-    """SHA-256 of everything that determines a served model's outputs except prompt, sampling and seed."""
+    """SHA-256 of what determines a model's outputs, besides prompt, sampling and seed."""
     return sha256(request_content(model, fingerprint, "", SAMPLING, 0))
 
 
 def canary_requests(served: str) -> list[Request]:
-    """The canary prompts for a served model, as requests; `served` is its digest from `served_model`."""
+    """The canary prompts for a served model, as requests.
+
+    Args:
+        served: The model's digest from `served_model`.
+    """
     return [Request(prompt=_prompt(served, i), sampling=SAMPLING, seed=0) for i in range(N_PROMPTS)]
 
 
 def contact_request(model: ModelRef) -> Request:
-    """A request that shows whether a model is reachable, at the cost of one token."""
+    """A request of one output token that shows whether a model is reachable."""
     [first, *_] = canary_requests(served_model(model, ""))
     return replace(first, sampling=replace(SAMPLING, max_tokens=1))
 
 
 def prompts_digest(requests: list[Request]) -> str:
-    """SHA-256 over all prompts."""
+    """SHA-256 over all prompts of the given requests."""
     return sha256([[each.prompt, each.sampling.max_tokens] for each in requests])
 
 

@@ -1,6 +1,7 @@
-"""Scores of a file or a stored campaign as a matrix, and aligned with the examples of another campaign.
+"""Scores of a file or a stored campaign, aligned with another campaign's examples.
 
-`campaign:NAME` means the comparisons of a campaign; if `NAME-exhaustive` has completed its table, those.
+`campaign:NAME` means the scores of a campaign, or those of the complete table of `NAME-exhaustive` if it
+exists.
 """
 
 import datetime as dt
@@ -33,16 +34,17 @@ from winnow.tasks.spec.stored_spec import LAST_ROUNDS, ONLY
 
 
 def load_score_table(source: str, storage: str) -> ScoreTable:
-    """Read a score table, in which some scores may be missing.
+    """Read a score table, in which scores can be missing.
 
     Args:
-        source: A path as `score_tables.read_table` takes it, or `campaign:NAME`.
-        storage: URL of the results database that `campaign:NAME` is looked up in.
+        source: A path for `score_tables.read_table`, or `campaign:NAME`.
+        storage: URL of the results database that contains the campaign.
 
     Raises:
-        ScoreTableError: If the table cannot be read, is not a matrix of scores in [0, 1], repeats a name, or
-            has no score at all; or if its campaign has no finished round.
-        StorageError: If the database cannot be read or has no such campaign.
+        ScoreTableError: The table cannot be read, is not a matrix of scores in [0, 1], repeats a name, or has
+            no score;
+            or the campaign has no finished round.
+        StorageError: The database cannot be read, or it has no such campaign.
     """
     if not source.startswith(CAMPAIGN):
         return _with_scores(read_table(source, "scores"))
@@ -54,19 +56,21 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
 
 
 def load_ended_table(source: str, storage: str, learner: str | None = None) -> ScoreTable:
-    """The table of a file or an ended campaign, so that a later read gives the same scores.
+    """Read the score table of a file or an ended campaign; later reads give the same.
 
-    If the campaign was continued after the learner began, the learner gets the scores that existed then: up
-    to the round in the learner's identity, or, without such a round, those not younger than the learner.
+    If the campaign was continued after its learner began, the learner gets only the scores that existed then.
+    These are the scores up to the round in the learner's identity, or, without such a round, those not
+    younger than the learner.
 
     Args:
-        source: See `load_score_table`.
-        storage: See `load_score_table`.
-        learner: Name of the campaign that uses the table as history, stored or not; None without one.
+        source: As in `load_score_table`.
+        storage: As in `load_score_table`.
+        learner: Name of the campaign that uses the table as history, whether it is stored or not; None
+            without one.
 
     Raises:
-        ScoreTableError: As `load_score_table`, or if the campaign has not ended.
-        StorageError: If the database cannot be read or has no such campaign.
+        ScoreTableError: As in `load_score_table`, or the campaign has not ended.
+        StorageError: The database cannot be read, or it has no such campaign.
     """
     if not source.startswith(CAMPAIGN):
         return _with_scores(read_table(source, "scores"))
@@ -75,7 +79,10 @@ def load_ended_table(source: str, storage: str, learner: str | None = None) -> S
 
 
 def ended_table(session: Session, source: str, storage: str, learner: str | None = None) -> ScoreTable:
-    """The table of an ended campaign, `campaign:NAME`; see `load_ended_table`."""
+    """Read the score table of an ended campaign, given as `campaign:NAME`.
+
+    See `load_ended_table`.
+    """
     campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
     begun = None if learner is None else campaign_records.find_campaign(session, learner)
     if begun is not None:
@@ -94,13 +101,16 @@ def ended_table(session: Session, source: str, storage: str, learner: str | None
 def _best_mean(session: Session, name: str) -> CampaignRecord:
     campaign = campaign_records.get_campaign(session, name)
     if not traits_of(campaign.objective).scores_a_benchmark:
-        problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
+        problem = f"has objective {campaign.objective}, so it has no scores of single candidates"
         raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
     return campaign
 
 
 def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> ScoreTable | None:
-    """The table of the campaign that evaluated all pairs left out by this one; None if missing."""
+    """Score table of the campaign that evaluated every pair of this one.
+
+    None if no such campaign exists, or if its table is incomplete.
+    """
     full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
     if full is None or not has_the_same_scores(full.spec, campaign.spec):
         return None
@@ -113,9 +123,15 @@ def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> S
 def _campaign_table(
     session: Session, campaign: CampaignRecord, storage: str, until: dt.datetime | int | None = None
 ) -> ScoreTable:
-    """The scores that a campaign had observed until a time or a round; None for all.
+    """The scores that a campaign had observed until a time or a round.
 
     Dropped candidates are left out if the campaign evaluated all others on every example.
+
+    Args:
+        session: An open session.
+        campaign: The campaign.
+        storage: URL of its database, for error messages.
+        until: The time, or the number of the round; None for all scores.
     """
     decision = outcome_records.latest_decision(session, campaign.id, until)
     if decision is None:
@@ -123,8 +139,8 @@ def _campaign_table(
         raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
     if spares(campaign.spec):
         raise ScoreTableError(
-            f"campaign '{campaign.name}' has no scores where outputs were equal (judge.spare); judge all of "
-            f"them first: winnow rescore {campaign.name} {storage_option(storage)}"
+            f"campaign '{campaign.name}' has no scores for equal outputs (judge.spare); first judge all of "
+            f"them: winnow rescore {campaign.name} {storage_option(storage)}"
         )
     names = campaign_records.candidate_names(session, campaign.id)
     candidates = names if until is None else names[: len(names) - decision.n_joined]
@@ -137,7 +153,7 @@ def _campaign_table(
             break
         pairs = np.asarray(told.arms), np.asarray(told.examples)
         scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
-        # Where no text was made, which ones were there depends on the scores of another campaign.
+        # If only stored outputs are used, which ones exist depends on the scores of another campaign.
         asked[pairs] = ~np.isnan(scores[pairs]) if makes_none else True
     table = checked_table(
         ScoreTable(
@@ -156,7 +172,7 @@ def _campaign_table(
 
 
 def _with_scores(table: ScoreTable) -> ScoreTable:
-    """Return the table, and raise an error if no candidate has a score."""
+    """Return a table, and raise an error if it has no score."""
     if not np.isnan(table.scores).all():
         return table
     source = table.source
@@ -164,7 +180,7 @@ def _with_scores(table: ScoreTable) -> ScoreTable:
         raise ScoreTableError(f"{source} has no scores; fill them in, or name another table")
     name = source.removeprefix(CAMPAIGN)
     raise ScoreTableError(
-        f"campaign '{name}' has no scores (`winnow status {name}` says why); name another campaign or a table"
+        f"campaign '{name}' has no scores (`winnow status {name}` shows why); name another campaign or table"
     )
 
 
@@ -173,14 +189,16 @@ class EarlierScores:
     """Scores of earlier campaigns or tables on the examples of a campaign."""
 
     scores: FloatArray
-    """Shape (M, n), in [0, 1], NaN for a missing score."""
+    """Shape (M, n), one row per earlier candidate; values in [0, 1], NaN for a missing score."""
     last_rounds: Mapping[str, int]
-    """Number of the last known round of each source that is a campaign. Rounds are identified by number,
-    because rounds from a machine whose clock is slow look older than they are."""
+    """Number of the last round used, for each source that is a campaign.
+    A number is stored instead of a time, because rounds from a machine with a slow clock look older than they
+    are.
+    """
 
     @property
     def identity(self) -> JsonObject:
-        """The content and its sources, as stored in a campaign's identity."""
+        """Digest of the scores, and the last rounds, as stored in a campaign's identity."""
         content = str(self.scores.shape).encode() + np.ascontiguousarray(self.scores).tobytes()
         found: JsonObject = {"history_fingerprint": hashlib.sha256(content).hexdigest()}
         return found | ({LAST_ROUNDS: dict(self.last_rounds)} if self.last_rounds else {})
@@ -189,17 +207,18 @@ class EarlierScores:
 def load_history(
     sources: Sequence[str], storage: str, dataset: Dataset, learner: str | None = None
 ) -> EarlierScores:
-    """Earlier scores on a campaign's examples, one row per candidate of every source.
+    """Read earlier scores on a campaign's examples, one row per earlier candidate.
 
     Args:
-        sources: Score tables as `load_ended_table` takes them: files, or `campaign:NAME`.
-        storage: URL of the results database that campaigns are looked up in.
-        dataset: The examples. A table that names its examples is matched by their ids; one that does not
-            must have as many columns, in the same order.
-        learner: See `load_ended_table`.
+        sources: Score tables as in `load_ended_table`: files, or `campaign:NAME`.
+        storage: URL of the results database that contains the campaigns.
+        dataset: The campaign's examples. Tables with example ids are matched by them; other tables must have
+            as many
+            columns, in the same order.
+        learner: As in `load_ended_table`.
 
     Raises:
-        SpecError: If a source cannot be read or shares no example with the dataset.
+        SpecError: A source cannot be read, or shares no example with the dataset.
     """
     rows, last_rounds = [], {}
     for index, source in enumerate(sources):
@@ -215,32 +234,32 @@ def load_history(
 
 
 def stored_history(look: Look, spec: CampaignSpec, dataset: Dataset) -> EarlierScores:
-    """The earlier scores that a stored campaign learns from, read from its own database alone.
+    """Read a stored campaign's earlier scores from its own database only.
 
     Raises:
-        SpecError: If some come from files, or have changed.
+        SpecError: Some scores come from files, or have changed.
     """
     if files := [each for each in spec.history if not each.startswith(CAMPAIGN)]:
-        raise SpecError(f"it learned from {files[0]}, and no file is read here")
+        raise SpecError(f"its history contains the file {files[0]}, and no file is read here")
     tables = [ended_table(look.session, each, spec.storage, look.record.name) for each in spec.history]
     found = EarlierScores(np.concatenate([aligned(each, dataset, "history") for each in tables]), {})
     if found.identity["history_fingerprint"] != look.record.spec["history_fingerprint"]:
-        raise SpecError("the earlier scores that it learned from changed")
+        raise SpecError("the earlier scores of its history changed")
     return found
 
 
 def aligned(table: ScoreTable, dataset: Dataset, path: str) -> FloatArray:
-    """The scores of a table on the examples of a dataset, shape (M, n).
+    """Arrange a table's scores by the examples of a dataset, shape (M, n).
 
     Raises:
-        SpecError: If table and dataset share no example.
+        SpecError: Table and dataset share no example.
     """
     keys = [example.key for example in dataset.examples]
     if table.examples is None:
         if table.scores.shape[1] != len(keys):
             raise SpecError(
                 f"{table.source} has {table.scores.shape[1]} examples, {dataset.path} has {len(keys)}; "
-                "give a table of the same examples in the same order, or one that names them by their ids",
+                "give a table of the same examples in the same order, or one with example ids",
                 path,
             )
         return table.scores

@@ -1,4 +1,4 @@
-"""The seed for drawing examples, derived also from everything that scores depend on."""
+"""The seed for drawing examples, derived from everything that scores depend on."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
@@ -13,7 +13,7 @@ from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.text.canonical_json import sha256
 
 CONSTRAINED = ("constraints", "metric_code")
-"""Further keys of the claim with constraints: the bounds, and the source of the values."""
+"""Further keys that define the claim with constraints: the bounds, and the code that computes the values."""
 
 ASKED = {"baseline": None, "top_m": 1}
 """Selector parameters that define the claim, with their default values."""
@@ -21,8 +21,9 @@ ASKED = {"baseline": None, "top_m": 1}
 MODELS = frozenset({"model", "models"})
 """Keys that hold a judge's models."""
 ASKED_AS = ("model_args", "chat", "chat_template_args", "reasoning", "generate_config")
-"""Keys of a model that affect its outputs besides fingerprints, which cover weights, chat template and
-adapter."""
+"""Keys of a model that affect its outputs, besides its fingerprint, which covers weights, chat template and
+adapter.
+"""
 OF_MACHINES = {
     *WIDTH_ARGS,
     "device",
@@ -32,29 +33,34 @@ OF_MACHINES = {
     "max_num_batched_tokens",
     "max_num_seqs",
 }
-"""Arguments of engines that fit a model to a machine: a campaign can move to another one."""
+"""Arguments of engines that fit a model to a machine.
+They are ignored, because a campaign can move to another machine.
+"""
 USUAL = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "max_tokens": 256, "stop_seqs": []}
-"""The stored form of an empty `generate_config`."""
+"""Stored form of an empty `generate_config`."""
 PLACES = frozenset({"from"})
-"""Keys for the source of the examples in a prompt."""
+"""Keys for the source of a prompt's solved examples."""
 
 
 def seed_of_draws(campaign: CampaignRecord) -> int:
-    """The seed of the draws, from the campaign's seed and everything that its scores depend on.
+    """Derive the seed of the draws from the seed and everything that scores depend on.
 
-    A claim is valid if the scores were fixed before, and independently of, the draws. If a prompt was
-    improved after an earlier campaign showed its failures, it is right on the examples that the earlier one
-    drew; the same draws would make it seem right everywhere. The same holds for a judge, targets and a
-    history. So if any of these differs, other examples are drawn. Groups and constraints change no score. But
-    weights, a bound, a baseline or a `top_m` could be chosen after an earlier campaign's results, and would
-    then be tested by the draws that they were chosen by. Without constraints, metrics decide nothing, and
-    change no draw. A served model counts by its id, not its address; every model counts with its request
-    settings. For certify, human labels are requested for the same examples again. Routed prompts are not
-    drawn; but with `explore`, the answering candidate is drawn, and the estimated advantage of routing
-    depends on that.
+    A claim is valid only if the scores were fixed before, and independently of, the draws. Suppose that a
+    prompt was improved after an earlier campaign showed its failures. It is then right on the examples that
+    the earlier campaign drew, and with the same draws it would look right everywhere. The same holds for a
+    judge, for targets and for a history. So if any of these differs, other examples are drawn.
 
-    If only stored outputs are used, no other campaign uses this seed: a pair without an output counts at its
-    worst, and other campaigns generated the outputs of the pairs that they drew.
+    Groups and constraints change no score. But weights, a bound, a baseline or a `top_m` could be chosen
+    after seeing an earlier campaign's results, and would then be tested on the draws that they were chosen
+    by. Without constraints, metrics decide nothing, and do not change the draws. A served model counts by its
+    id, not its address. Every model counts with its request settings.
+
+    For certify, human labels are requested for the same examples again. Routed prompts are not drawn. But
+    with `explore`, the answering candidate is drawn, and the estimated advantage of routing depends on these
+    draws.
+
+    If only stored outputs are used, the seed is different from that of every other campaign. A pair without
+    an output counts at its worst, and other campaigns generated the outputs of the pairs that they drew.
     """
     explores = campaign.spec["selector"].get("params", {}).get("explore")
     apart_from = made_of(campaign) if explores or traits_of(campaign.objective).looks_for_best else {}
@@ -64,7 +70,10 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
 
 
 def made_of(campaign: CampaignRecord) -> dict[str, object]:
-    """Everything that scores depend on, without addresses of served models; see `seed_of_draws`."""
+    """Everything that a campaign's scores depend on, without server addresses.
+
+    See `seed_of_draws`.
+    """
     spec = campaign.spec
     found = {key: spec.get(key) for key in MADE_OF}
     served = frozenset(spec.get("served_at") or ())
@@ -96,13 +105,16 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
 
 
 def _asked_as(what: str, models: Iterable[JsonView]) -> dict[str, object]:
-    """The request settings of models by name, without the usual ones."""
+    """The request settings of models by name, without default settings."""
     found = {str(each.get("name")): settings for each in models if (settings := _settings(each))}
     return {what: found} if found else {}
 
 
 def _settings(model: JsonView) -> dict[str, object]:
-    """The settings of a model that differ from the defaults, whether written out or not."""
+    """The settings of a model that differ from the defaults.
+
+    It does not matter whether the file writes defaults out.
+    """
     found = {key: model[key] for key in ASKED_AS if model.get(key)}
     if isinstance(args := found.get("model_args"), Mapping):
         found["model_args"] = {key: value for key, value in args.items() if key not in OF_MACHINES}
@@ -112,14 +124,17 @@ def _settings(model: JsonView) -> dict[str, object]:
 
 
 def _without(keys: Collection[str], value: object) -> object:
-    """A value without some keys, at any depth: these can move, and fingerprints identify their content."""
+    """Remove keys from a value at any depth.
+
+    Such keys can change their location; fingerprints identify their content.
+    """
     if isinstance(value, Mapping):
         return {key: _without(keys, each) for key, each in value.items() if key not in keys}
     return [_without(keys, each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _ids(value: object, served: Collection[str]) -> Iterator[str]:
-    """Ids of the served models that occur anywhere in a value."""
+    """Yield the ids of the served models that occur anywhere in a value."""
     if isinstance(value, Mapping):
         if value.get("name") in served and "model" in value:
             yield f"{value['model']} {value.get('revision')}"

@@ -1,10 +1,12 @@
-"""Hold a campaign's lease with a background heartbeat, and detect whether a holder is alive.
+"""Hold a campaign's lease by heartbeats, and detect whether its holder is alive.
 
-* A process of this machine since its last start, in this process namespace, is looked up directly.
-* For any other process there are only heartbeats. PostgreSQL has one clock for all, which measures their age.
-* SQLite has no such clock, and clocks differ and are changed. There a process must itself have watched a
-  lease for its lifetime, by a monotonic clock, and seen no heartbeat, before it treats the lease as
-  abandoned.
+* A process of this machine, since its last boot and in the same process namespace, is looked up directly.
+* For any other process, only heartbeats show whether it is alive. PostgreSQL has one clock for all processes,
+  which
+  measures their age.
+* SQLite has no such clock, and machines' clocks differ. There a process has to watch a lease for its
+  lifetime, by a
+  monotonic clock, and see no heartbeat, before the lease counts as abandoned.
 """
 
 import datetime as dt
@@ -25,23 +27,23 @@ from winnow.storage.records import leases
 from winnow.storage.records.record_types import Holder, LeaseRecord
 
 LIFETIME = dt.timedelta(seconds=60)
-"""The time without a heartbeat after which a lease may be taken over."""
+"""Time without a heartbeat after which another process can take over a lease."""
 HEARTBEAT = LIFETIME / 6
 
 
 def now() -> dt.datetime:
-    """The current time in UTC; all times are stored by this clock, except PostgreSQL's leases."""
+    """The current time in UTC, for all stored times except PostgreSQL's leases."""
     return dt.datetime.now(dt.UTC)
 
 
 @contextmanager
 def holding(database: Database, campaign_id: int) -> Generator[LeaseRecord, None, None]:
-    """Hold a campaign's lease, with a heartbeat, until the block ends.
+    """Hold a campaign's lease, with heartbeats, until the block ends.
 
-    If only watching can show whether its last holder is alive, this takes the lease's lifetime.
+    If only watching shows whether the last holder is alive, this takes up to the lease's lifetime.
 
     Raises:
-        LeaseHeld: If another live process holds it.
+        LeaseHeld: Another live process holds the lease.
     """
     watch(database, campaign_id, now=now())
     lease = leases.acquire(
@@ -62,7 +64,7 @@ def holding(database: Database, campaign_id: int) -> Generator[LeaseRecord, None
         try:
             give_back()
         except KeyboardInterrupt:
-            # Whoever stops us at once does so once, here too: the lease is given back all the same.
+            # An interrupt while the lease is being released must not leave it held.
             give_back()
             raise
 
@@ -72,24 +74,24 @@ def _beat(database: Database, lease: LeaseRecord, done: threading.Event) -> None
         try:
             leases.renew(database, lease, now=now())
         except (CampaignDeleted, LeaseLost):
-            return  # the next transaction of the campaign finds out and ends it
+            return  # the campaign's next transaction raises the error and ends the run
         except StorageUnavailable:
-            continue  # a busy or briefly absent database: the next beat may get through
+            continue  # the database is busy or briefly unreachable; the next heartbeat can succeed
 
 
 LOGGER = logging.getLogger("winnow.leases")
 
 LOOK_EVERY_S = 1.0
-"""Seconds between two looks at a lease that is watched."""
+"""Seconds between two reads of a lease that is watched."""
 
 _NAMELESS = f"unknown-{uuid.uuid4()}"
 
 _silent: set[LeaseRecord] = set()
-"""Leases that this process watched for their lifetime without seeing a heartbeat."""
+"""Leases that this process watched for their lifetime without a heartbeat."""
 
 
 def this_process() -> Holder:
-    """The running process, in the form in which a lease identifies its holder."""
+    """The running process, in the form that identifies a lease's holder."""
     boot_id, pid_namespace = _whereabouts()
     process = look_up(os.getpid())
     return Holder(
@@ -102,7 +104,7 @@ def this_process() -> Holder:
 
 
 def is_dead(holder: Holder) -> bool:
-    """Whether a process is known to have ended; False if it cannot be looked up from here."""
+    """Whether a process is known to have ended; False if it cannot be looked up."""
     if not _is_near(holder):
         return False
     process = look_up(holder.pid)
@@ -112,22 +114,29 @@ def is_dead(holder: Holder) -> bool:
 
 
 def is_gone(lease: LeaseRecord) -> bool:
-    """Whether a lease's holder has ended or is frozen, certain enough to take over the lease."""
+    """Whether a lease's holder has certainly ended or is frozen.
+
+    If so, the lease can be taken over.
+    """
     if lease.is_expired is not None:
         return lease.is_expired or is_dead(lease.holder)
     return lease in _silent or is_dead(lease.holder)
 
 
 def seems_gone(lease: LeaseRecord, *, now: dt.datetime) -> bool:
-    """Whether a lease would be gone if all machines' clocks agreed: enough to report, not to write.
+    """Whether a lease would count as gone if the clocks of all machines agreed.
 
-    The lease was not released; `now` is the time by the clock of this machine.
+    This is enough to report, but not to write.
+
+    Args:
+        lease: A lease that was not released.
+        now: The time by this machine's clock.
     """
     return is_gone(lease) or (lease.is_expired is None and not _is_fresh(lease, now))
 
 
 def how_left(lease: LeaseRecord) -> str:
-    """The way in which the last holder left a lease that is not live, or seems not to be."""
+    """How the last holder left a lease that is not live, or seems not to be, in words."""
     if lease.released_at is not None:
         return f"{lease.holder} stopped in order at {lease.released_at:%Y-%m-%d %H:%M:%S} UTC"
     last = f"its last heartbeat was at {lease.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -143,11 +152,10 @@ def how_left(lease: LeaseRecord) -> str:
 
 
 def watch(database: Database, campaign_id: int, *, now: dt.datetime) -> None:
-    """Determine whether the holder of a campaign is alive, if only its heartbeats can show that.
+    """Wait until it is known whether a campaign's lease is alive.
 
-    Returns once it is known, after the lease's lifetime at the latest; immediately if nothing needs watching,
-    or if the last heartbeat seems recent, so that a refusal comes without delay. The result is remembered for
-    `is_gone`.
+    This takes at most the lease's lifetime. It returns immediately if nothing has to be watched, or if the
+    last heartbeat seems recent, so that a refusal comes without delay. The result is stored for `is_gone`.
     """
     watched = _find(database, campaign_id)
     if watched is None or not _is_unknown(watched) or _is_fresh(watched, now):
@@ -161,7 +169,7 @@ def watch(database: Database, campaign_id: int, *, now: dt.datetime) -> None:
     while silence < lifetime:
         time.sleep(LOOK_EVERY_S)
         before, looked_at = looked_at, time.monotonic()
-        # Had this process been frozen, then perhaps the other with it: such a time is no silence.
+        # A freeze of this process may have frozen the other one, too, so its time does not count.
         silence += min(looked_at - before, 2 * LOOK_EVERY_S)
         if _find(database, campaign_id) != watched:
             return
@@ -182,7 +190,7 @@ def _is_fresh(lease: LeaseRecord, now: dt.datetime) -> bool:
 
 
 def _is_near(holder: Holder) -> bool:
-    """Whether a process can be looked up from here."""
+    """Whether a process runs where this process can look it up."""
     return (holder.boot_id, holder.pid_namespace) == _whereabouts()
 
 
@@ -192,10 +200,10 @@ def _find(database: Database, campaign_id: int) -> LeaseRecord | None:
 
 
 def _whereabouts() -> tuple[str, str]:
-    """The boot identity of this system, and the process's PID and time namespaces.
+    """Boot id of this system, and the process's PID and time namespaces.
 
-    If they cannot be read, the process shares them with no other, and detects another's death by missing
-    heartbeats.
+    If these cannot be read, the result is unique to this process. Then other processes can detect its death
+    only by missing heartbeats, and this process that of others.
     """
     try:
         if os.readlink("/proc/self") != str(os.getpid()):

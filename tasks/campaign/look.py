@@ -1,4 +1,4 @@
-"""The stored state of a campaign at one moment."""
+"""The stored state of a campaign in one transaction."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +12,7 @@ from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A campaign as one transaction sees it; values that were read are cached."""
+    """A campaign as one transaction reads it; values that were read are cached."""
 
     session: Session
     record: CampaignRecord
@@ -28,5 +28,5 @@ class Look:
         return outcome_records.latest_decision(self.session, self.record.id)
 
     def at(self, other: CampaignRecord) -> "Look":
-        """The same view of another campaign of the database, at the same moment."""
+        """The same view of another campaign in the same transaction."""
         return Look(self.session, other)

@@ -1,4 +1,4 @@
-"""The outputs that a round needs: the groups in which they are requested, and the result of each."""
+"""The outputs that a round needs, grouped into requests, and the result of each."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -14,24 +14,24 @@ TextOrFailure = StoredText | GenerationFailure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedGeneration:
-    """One output that a round needs, from a candidate or a judge."""
+    """One output that a round needs, from a candidate or a judge model."""
 
     key: str
-    """The key under which the output is stored."""
+    """Key under which the output is stored."""
     model: ModelRef
     fingerprint: str
-    """The fingerprint of the model's weights."""
+    """Fingerprint of the model's weights."""
     request: Request
     replicate: int = 0
     request_key: str | None = None
     """SHA-256 over everything that determines the output; None if `key` is this digest."""
     unasked: GenerationFailure | None = None
-    """The failure to report because no request can be sent to a model; None if one can."""
+    """Failure to report if no request can be sent to the model; else None."""
     cut_at_stop: bool = False
-    """Whether its output is judged only up to its stop sequences, however the server handled these."""
+    """Whether the output is judged only up to its stop sequences, however the server handles them."""
 
     def judged(self, text: str) -> str:
-        """The part of the output that judges receive."""
+        """The part of an output that judges receive."""
         sampling = self.request.sampling
         if not (self.cut_at_stop and sampling.stop) or sampling.choices or self.request.continuations:
             return text
@@ -40,7 +40,7 @@ class PlannedGeneration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationBatch:
-    """The result of each planned generation, in order: an output as it is judged, or a failure."""
+    """Results of planned generations in order: outputs as judged, or failures."""
 
     planned: Sequence[PlannedGeneration]
     texts: Mapping[str, StoredText]
@@ -48,10 +48,10 @@ class GenerationBatch:
     failures: Mapping[str, GenerationFailure]
     """Failures to generate an output, by key."""
     calls: Mapping[JudgeCall, TextOrFailure] = field(default_factory=dict)
-    """Answers to calls that a judge of these outputs has already made."""
+    """Answers to calls that a judge has already made for these outputs."""
 
     def has(self, position: int) -> bool:
-        """Whether the output or failure at a position is known yet."""
+        """Whether the output or failure at a position is already known."""
         key = self.planned[position].key
         return key in self.texts or key in self.failures
 
@@ -71,7 +71,7 @@ RequestGroups = list[list[PlannedGeneration]]
 
 
 def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[str]) -> RequestGroups:
-    """The unknown generations of each group, each output once; empty groups are omitted."""
+    """Group the generations whose result is unknown; each output occurs once."""
     seen = set(known)
     groups: RequestGroups = []
     for group in _groups(planned, size):
@@ -82,15 +82,14 @@ def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[s
 
 
 GOLDEN = 0.6180339887498949
-"""The fractional parts of its multiples are evenly spread over [0, 1), for any number of multiples."""
+"""Inverse of the golden ratio: fractional parts of its multiples are evenly spread over [0, 1)."""
 
 
 def _spread(groups: RequestGroups) -> RequestGroups:
-    """The groups, with each candidate's requests to a server spread over the round.
+    """Spread each candidate's requests to a server over the round.
 
-    At the beginning and end of a round, a server answers few requests at once, and each takes a large share
-    of its time. Without the spread, candidates with equal work would get different shares, because of the
-    order of their prompts.
+    At the beginning and the end of a round, a server answers few requests at once, and each takes a large
+    share of its time. In the order of prompts, candidates with equal work would get different shares.
     """
     local = [group for group in groups if group[0].model.provider not in ELSEWHERE]
     served = [group for group in groups if group[0].model.provider in ELSEWHERE]
@@ -101,22 +100,21 @@ def _spread(groups: RequestGroups) -> RequestGroups:
 def whole_calls(
     planned: Sequence[PlannedGeneration], size: int, known: Set[str], made_in: Mapping[str, int], own: int
 ) -> RequestGroups:
-    """Groups of all requests of the round, independent of how many were answered since it began.
+    """Group the requests of a round, regardless of how many were answered since.
 
     If outputs depend on the rest of their batch, a process that resumes must send the same batches as the
-    first one. So a group holds the requests that were unanswered when the round began. Answers that rounds in
-    flight have stored since are not skipped, because their time of arrival depends on the clock.
+    first one. So a group contains the requests that were unanswered when the round began. Outputs that rounds
+    in flight have stored since are not skipped, because their time of arrival depends on the clock.
 
     Args:
-        planned: Each output that the round needs, in its order.
+        planned: All outputs that the round needs, in order.
         size: Maximum number of requests in a group.
         known: Keys of outputs that are stored or cannot be generated.
-        made_in: By key, the number of the round in which the campaign generated the output since this one
-            began.
-        own: The number of the round.
+        made_in: For outputs generated since the round began: number of the round that generated them, by key.
+        own: Number of this round.
     """
     calls = missing_groups(planned, size, known - made_in.keys())
-    # A group is committed as a whole, but for requests that failed, of which nothing is kept.
+    # A group is committed as a whole, except for failed requests, which are not stored.
     left = [
         [each for each in call if each.key not in known]
         if any(made_in.get(each.key) == own for each in call)
@@ -127,9 +125,9 @@ def whole_calls(
 
 
 def _groups(planned: Sequence[PlannedGeneration], size: int) -> RequestGroups:
-    """Groups by model, in each of which prompts with a common beginning are adjacent.
+    """Group generations by model, with similar prompts next to each other.
 
-    A prefix cache of any size can then reuse the common part.
+    A prefix cache of any size can then reuse their common beginning.
     """
     by_model: dict[str, list[PlannedGeneration]] = {}
     for generation in planned:

@@ -1,7 +1,6 @@
 """The judged part of an output, and the faults of an output.
 
-A fault is derived only from the output and its candidate's settings. The same output always has the same
-faults, so nothing has to be stored.
+Faults are derived only from the output and its candidate's settings, so they need not be stored.
 """
 
 import json
@@ -23,18 +22,20 @@ Fault = Literal["empty", "thoughts", "in-thoughts", "stop-ignored", "stop-kept",
 """A fault of an output:
 
 * empty: its judged part is empty, and no reasoning was separated from it.
-* thoughts: the model's reasoning is in the judged part.
-* in-thoughts: the model ended within its reasoning, before any answer.
+* thoughts: its judged part contains the model's reasoning.
+* in-thoughts: it ends inside the reasoning, before any answer.
 * stop-ignored: it continues after a stop sequence.
 * stop-kept: it ends with its stop sequence.
 * structure: it cannot be the beginning of its `structured_output`.
 """
 
 PATTERN_SECONDS = 0.05
-"""Seconds for a `structured_output` pattern on one output; a slower one reports nothing."""
+"""Time limit, in seconds, to match one output with a `structured_output` pattern; after it, no fault is
+reported.
+"""
 
 LONGEST_MATCHED = 10_000
-"""Maximum length of an output that such a pattern is tried on; longer outputs are skipped."""
+"""Maximum length of an output that is matched with a pattern, in characters."""
 
 
 class Settings(NamedTuple):
@@ -44,11 +45,11 @@ class Settings(NamedTuple):
     reasoning: Reasoning | None = None
     structure: Structure | None = None
     is_agent: bool = False
-    """Whether an agent wrote the outputs; its trace is stored in the place of a model's reasoning."""
+    """Whether an agent wrote the outputs; its trace is stored where a model's reasoning would be."""
 
     @classmethod
     def from_record(cls, model: JsonView, sampling: JsonView) -> "Settings":
-        """The settings of a stored candidate, from its model and its sampling."""
+        """Create the settings of a stored candidate from its model and its sampling."""
         reasoning, structure = model.get("reasoning"), sampling.get("structure")
         return cls(
             stop=tuple(sampling.get("stop") or ()),
@@ -59,7 +60,7 @@ class Settings(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A stored output, with the fields that faults depend on."""
+    """A stored output: the fields that faults depend on."""
 
     text: str
     reasoning: str | None
@@ -68,9 +69,9 @@ class Output(NamedTuple):
 
 
 def judged_text(text: str, settings: Settings) -> str:
-    """The judged part of a stored output: everything before its first complete stop sequence.
+    """The judged part of a stored output: everything before its first stop sequence.
 
-    Servers usually end an output there; some ignore stop sequences, or keep them. A stop sequence within
+    Servers usually end an output there; some ignore stop sequences or keep them. A stop sequence inside
     reasoning that a parser keeps in the output (`strip: false`) does not count.
     """
     found = _stop_in(text, settings)
@@ -78,7 +79,7 @@ def judged_text(text: str, settings: Settings) -> str:
 
 
 def faults_of(output: Output, settings: Settings) -> list[Fault]:
-    """The faults of an output."""
+    """Find the faults of an output."""
     found: list[Fault] = []
     text = judged_text(output.text, settings)
     if text.strip():
@@ -97,7 +98,10 @@ def faults_of(output: Output, settings: Settings) -> list[Fault]:
 
 
 def _stop_in(text: str, settings: Settings) -> tuple[int, int] | None:
-    """Start and end of the stop sequence that is complete first; of several, the first in the settings."""
+    """Start and end of the stop sequence that is complete first.
+
+    Among several that end at the same position, the first in the settings.
+    """
     if not settings.stop:
         return None
     start = _end_of_thoughts(text, settings.reasoning)
@@ -106,7 +110,10 @@ def _stop_in(text: str, settings: Settings) -> tuple[int, int] | None:
 
 
 def _end_of_thoughts(text: str, reasoning: Reasoning | None) -> int:
-    """Position at which reasoning inside a text ends; the text's end if it never does."""
+    """Position at which the reasoning inside a text ends.
+
+    The text's end if the reasoning does not end; 0 if the text contains no reasoning.
+    """
     if reasoning is None or reasoning.parser == "server" or reasoning.strip:
         return 0
     end = text.find(END)
@@ -116,17 +123,17 @@ def _end_of_thoughts(text: str, reasoning: Reasoning | None) -> int:
 
 
 def _is_within(text: str, reasoning: Reasoning | None) -> bool:
-    """Whether a text that keeps its reasoning (`strip: false`) ends within it."""
+    """Whether a text that keeps its reasoning (`strip: false`) ends inside it."""
     if reasoning is None or reasoning.parser == "server" or reasoning.strip:
         return False
     return (reasoning.begins_inside or text.lstrip().startswith(START)) and END not in text
 
 
 OPENINGS = "<[◁"
-"""The first characters of all tags around reasoning."""
+"""First characters of all tags around reasoning."""
 OF_MODELS = r"think|seed:think|thought|analysis_thought"
 OF_PROMPTS = r"thinking|thoughts|reasoning|reflection|scratchpad"
-"""Names of tags that prompts also request: they count only at the beginning of an output."""
+"""Names of tags that prompts also request; they count only at the beginning of an output."""
 
 _BEGINNING = re.compile(
     rf"\s*(?:<\|?(?:{OF_MODELS}|{OF_PROMPTS})\|?>|\[THINK\]|◁think▷|<\|channel\|>\s*(?:analysis|thought))",
@@ -136,23 +143,23 @@ _END = re.compile(rf"</(?:{OF_MODELS})>|\[/THINK\]|◁/think▷|<\|channel\|>\s*
 
 
 def holds_thoughts(text: str, reasoning: Reasoning | None) -> bool:
-    """Whether a judged output contains a model's reasoning, detected by the usual tags."""
+    """Whether a judged output contains a model's reasoning, detected by common tags."""
     if reasoning is not None and reasoning.parser == "think-tags" and not reasoning.strip:
-        return False  # it was asked for
+        return False  # the file keeps the reasoning on purpose
     if text.startswith("analysis") and "assistantfinal" in text:
-        return True  # gpt-oss, without the special tokens that part its channels
+        return True  # gpt-oss, without the special tokens that separate its channels
     if not any(each in text for each in OPENINGS):
         return False
     return _BEGINNING.match(text) is not None or _END.search(text) is not None
 
 
 def has_think_tags(text: str) -> bool:
-    """Whether the reasoning in a text is between the tags of the parser think-tags."""
+    """Whether the reasoning in a text is between tags of the parser think-tags."""
     return text.lstrip().startswith(START) or END in text
 
 
 def can_begin(text: str, structure: Structure) -> bool:
-    """Whether a text can be the beginning of a structure; True if unknown, as for a grammar."""
+    """Whether a text can be the beginning of a structure; True for a grammar."""
     if structure.kind == "choice":
         return any(each.startswith(text.strip()) for each in json.loads(structure.value))
     if structure.kind == "json_schema":
@@ -171,7 +178,7 @@ def _can_begin_json(text: str, schema: object) -> bool:
         value, end = json.JSONDecoder().raw_decode(text)
     except json.JSONDecodeError as error:
         return _is_unfinished(error, text)
-    except (ValueError, RecursionError):  # a number too long, or brackets within brackets
+    except (ValueError, RecursionError):  # too long a number, or too deep a nesting
         return True
     if text[end:].strip():
         return False
@@ -181,7 +188,7 @@ def _can_begin_json(text: str, schema: object) -> bool:
 
 WORDS = ("true", "false", "null")
 _IN_NUMBER = re.compile(r"-?|\.|\.?[0-9]*[eE][-+]?")
-"""Matches the rest of a text that ends within a number."""
+"""Matches the rest of a JSON text that ends inside a number."""
 
 
 def _is_unfinished(error: json.JSONDecodeError, text: str) -> bool:
@@ -195,7 +202,7 @@ def _is_unfinished(error: json.JSONDecodeError, text: str) -> bool:
 
 
 _TOO_SLOW: set[str] = set()
-"""Patterns that took too long once and are not tried again."""
+"""Patterns that exceeded the time limit once and are not used again."""
 
 
 def _can_match(pattern: str, text: str) -> bool:
@@ -211,7 +218,7 @@ def _can_match(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> "regex.Pattern[str] | None":
-    """Compile a pattern; None for a pattern of another dialect."""
+    """Compile a pattern; None if it uses another dialect of regular expressions."""
     import regex
 
     try:

@@ -1,6 +1,6 @@
-"""Placement of a campaign's engines, on this machine or a cluster, and how many run at once.
+"""Placement of a campaign's engines on machines, and their concurrency.
 
-The number of simultaneous requests to them determines the number of rounds that keep them busy.
+The number of concurrent requests of the engines determines how many rounds keep them busy.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -32,26 +32,26 @@ CLUSTERS = {"ray": "winnow.tasks.engines.ray.cluster:ray_engines"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePlacement:
-    """Resources for an engine pool's engines: the factory, devices and slots."""
+    """Resources for the engines of a pool: factory, devices and slots."""
 
     factory: EngineFactory
     max_loaded: int
     """Maximum number of engines in memory on each device."""
     devices: Sequence[int]
-    """Device numbers; empty if engines choose their own and receive requests one engine at a time."""
+    """Device numbers; empty if engines choose their own devices and receive requests one engine at a time."""
     width: Callable[[ModelRef], int]
-    """Number of the devices that the engine of a model takes."""
+    """Function that returns the number of devices of a model's engine."""
 
 
 @contextmanager
 def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
-    """Provide the place for engines that the spec asks for, until the block ends.
+    """Provide resources for engines, as the spec requests them, until the block ends.
 
-    A cluster itself finds the machine and GPUs for an engine. For the campaign it has as many slots as models
-    may be in memory, and each is used in parallel.
+    A cluster itself chooses machine and GPUs of an engine. For the campaign it has as many slots as models
+    can be in memory, and all slots are used in parallel.
 
     Raises:
-        ClusterUnavailable: If engines should run on a cluster that cannot be reached.
+        ClusterUnavailable: The spec requests a cluster that cannot be reached.
     """
     if execution.cluster is None:
         yield DevicePlacement(
@@ -72,7 +72,10 @@ def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
 
 
 def with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFactory:
-    """Add the limits of requests to servers to the factory; a served model needs no slot in a cluster."""
+    """Add the limits of requests to servers to an engine factory.
+
+    On a cluster, a served model is started on this machine, because it needs no slot.
+    """
 
     def start(model: ModelRef, settings: EngineSettings) -> Engine:
         settings = replace(
@@ -87,34 +90,38 @@ def with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFacto
 
 
 VLLM_SEQUENCES = 256
-"""Sequences that vLLM runs at once without `max_num_seqs`; 1 024 on GPUs of 70 GiB and more."""
+"""Maximum number of concurrent sequences in vLLM without `max_num_seqs`; 1,024 on GPUs with 70 GiB and
+more.
+"""
 FULL = 6.0
-"""Requests in flight per request that engines run at once. A round is in flight until its longest output is
-complete, and an average output of heavy-tailed length (log-normal with sigma 1.2, cut at 512 tokens) takes a
-sixth of that: this factor keeps the engines full. `make bench-lookahead` measures it."""
+"""Requests in flight per concurrent request of the engines.
+A round is in flight until its longest output is complete, and an average output of heavy-tailed length
+(log-normal with sigma 1.2, cut at 512 tokens) takes a sixth of that time. This factor keeps the engines busy;
+`make bench-lookahead` measures it.
+"""
 SHARE_OF_GRID = 0.05
-"""Maximum share of all pairs in flight: pairs in flight were chosen with less information."""
+"""Maximum share of all pairs that is in flight, because these pairs were chosen with less information."""
 
 
 def auto_lookahead(models: Sequence[ModelRef], execution: ExecutionSpec, batch_size: int, grid: int) -> int:
-    """Number of rounds in flight besides the first, so that engines are busy and little is wasted.
+    """Number of rounds in flight besides the first that keeps engines busy.
 
     Args:
         models: All models that will receive requests.
-        execution: The settings of the execution.
-        batch_size: Pairs of a round.
+        execution: Settings of the execution.
+        batch_size: Number of pairs in a round.
         grid: Total number of pairs.
     """
     return rounds_ahead(requests_at_once(models, execution), batch_size, grid)
 
 
 def rounds_ahead(at_once: int, batch_size: int, grid: int) -> int:
-    """`auto_lookahead` for engines that run `at_once` requests together."""
+    """`auto_lookahead` for engines that process `at_once` requests concurrently."""
     return max(0, int(min(FULL * at_once, SHARE_OF_GRID * grid) / batch_size) - 1)
 
 
 def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> int:
-    """Total number of requests that all engines that can run together accept at once."""
+    """Maximum number of concurrent requests of all engines that can run together."""
     by_engine = {_shared_key(each): each for each in models}.values()
     sizes = [(_sequences(each, execution), devices_wanted(each)) for each in by_engine]
     left, total = max(1, len(execution.devices)), 0
@@ -126,12 +133,15 @@ def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> in
 
 
 def _shared_key(model: ModelRef) -> str:
-    """Key of all models that share the number of requests at once."""
+    """Key that is equal for models that share one limit of concurrent requests."""
     return seats_key(model) if model.provider in AGENTS else engine_key(model)
 
 
 def _sequences(model: ModelRef, execution: ExecutionSpec) -> int:
-    """Number of requests that one engine runs at once; for one that answers batch by batch, a group."""
+    """Number of concurrent requests of one engine.
+
+    For an engine that answers batch by batch, the size of a group.
+    """
     if model.provider in REMOTE:
         return execution.max_connections
     if model.provider in AGENTS:
@@ -143,14 +153,18 @@ def _sequences(model: ModelRef, execution: ExecutionSpec) -> int:
 
 
 LOG = "vllm-imports.log"
-"""File name, in a campaign's log folder, for the output of the imports."""
+"""Name of the log file of the imports, in a campaign's log folder."""
 
 
 def imports_once(spec: CampaignSpec, *, at_once: bool = False) -> AbstractContextManager[None]:
-    """Fork vLLM's processes of a campaign from one that has imported it, until the block ends.
+    """Fork vLLM's processes from one that has imported vLLM, until the block ends.
 
-    On a Ray cluster this does nothing, because each engine is the only one of its actor. With `at_once`,
-    import now if one of its models runs on vLLM, instead of with the first engine.
+    On a Ray cluster this does nothing, because each engine is the only one in its actor.
+
+    Args:
+        spec: The campaign.
+        at_once: Whether to import now, if a model of the campaign runs on vLLM, instead of with the first
+            engine.
     """
     if spec.execution.cluster is not None:
         return nullcontext()

@@ -1,6 +1,7 @@
-"""Plug-ins of a stored campaign that no installed package has: a program registers them by decorators.
+"""Plug-ins of a stored campaign that no installed package provides.
 
-Only such a program can continue the campaign, because the command line does not import it.
+A program registers such a plug-in by a decorator. Only that program can continue the campaign, because the
+command line does not import it.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,20 +15,20 @@ from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.judge_tree import BUILT_IN, PAIRS, judge_trees, judging_models
 
 KINDS = {"engine": "provider", "pair_judge": "pair judge"}
-"""User-facing word for a decorator's plug-ins, if it is not the decorator's own name."""
+"""User-facing word for a kind of plug-in, by decorator, if it is not the decorator's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginName:
-    """A plug-in by its name in a stored spec."""
+    """A plug-in named in a stored spec."""
 
     decorator: str
-    """The decorator of `winnow` that registers it in a program."""
+    """Decorator of `winnow` that registers the plug-in in a program."""
     name: str
     path: str
     """Key of the name in the spec, such as "judge.type"."""
     ours: Collection[str]
-    """Winnow's own names of this kind."""
+    """Names of built-in parts of this kind."""
 
     @property
     def kind(self) -> str:
@@ -41,23 +42,23 @@ class PluginName:
 
 
 def require_plugins(campaign: CampaignRecord) -> None:
-    """Check that all plug-ins of the campaign are available.
+    """Check that all plug-ins of a campaign are available.
 
     Raises:
-        SpecError: If a plug-in is missing.
+        SpecError: A plug-in is missing.
     """
     for each in _plugin_names(campaign):
         if each.name not in (found := plugins(each.group)):
             known = {*each.ours, *found} - {FUNCTION}
             raise SpecError(
-                f"{unknown_name(each.kind, each.name, known)}; where a program names it by "
-                f"@winnow.{each.decorator}, call winnow.run there again",
+                f"{unknown_name(each.kind, each.name, known)}; if a program defines it by "
+                f"@winnow.{each.decorator}, call winnow.run in that program again",
                 path=each.path,
             )
 
 
 def named_by_program(campaign: CampaignRecord) -> str | None:
-    """Clause on a plug-in of the campaign that only a program registers; None without such a plug-in."""
+    """Clause on a plug-in that only a program registers; None without one."""
     for each in _plugin_names(campaign):
         if isinstance(plugins(each.group).get(each.name), Registered | None):
             return f"{each.kind} {each.name!r} is named by @winnow.{each.decorator}"
@@ -65,7 +66,7 @@ def named_by_program(campaign: CampaignRecord) -> str | None:
 
 
 def _plugin_names(campaign: CampaignRecord) -> Iterator[PluginName]:
-    """The plug-ins that a stored campaign names."""
+    """Yield the plug-ins that a stored campaign names."""
     for decorator, name, path in _names(campaign):
         if name is not None and name not in (ours := _ours(decorator)):
             yield PluginName(decorator=decorator, name=str(name), path=path, ours=ours)
@@ -86,7 +87,7 @@ def _ours(decorator: str) -> Collection[str]:
 
 
 def _names(campaign: CampaignRecord) -> Iterator[tuple[str, object, str]]:
-    """Decorator, name and key of everything that may be a plug-in."""
+    """Yield decorator, name and key of each part that may be a plug-in."""
     spec = campaign.spec
     models = [(f"models[{number}]", model) for number, model in enumerate(spec.get("models", ()))]
     for place, model in (*models, *judging_models(spec)):

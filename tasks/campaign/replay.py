@@ -1,8 +1,8 @@
-"""Restore a selector's state by replaying all stored rounds of a campaign in order.
+"""Restore a selector's state by replaying a campaign's stored rounds in order.
 
-Candidates that a user left out of a running campaign because of their first outputs are stored in its
-execution fields, each with the round in which it was left out. The selector drops it when it observes that
-round, now or in a replay.
+A user can exclude candidates from a running campaign after reading their first outputs. They are stored in
+its execution fields, each with the round in which it was excluded. The selector drops a candidate when it
+observes that round, both in the run and in a replay.
 """
 
 from collections import Counter
@@ -24,21 +24,21 @@ from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
 
 
 def keeping_left_out(execution: JsonView, stored: JsonView) -> JsonObject:
-    """The execution fields of a new definition, with the candidates that were left out before."""
+    """Keep the candidates excluded before in a new definition's execution fields."""
     return {**execution, **({LEFT_OUT: stored[LEFT_OUT]} if LEFT_OUT in stored else {})}
 
 
 def can_leave_out(selector: Selector) -> bool:
-    """Whether candidates can be left out of the campaign of a selector."""
+    """Whether a selector supports the exclusion of candidates."""
     return isinstance(selector, LeavingOut)
 
 
 def leave_out_by(
     selector: Selector, campaign: CampaignRecord, candidates: Sequence[Candidate], number: int
 ) -> None:
-    """Have a selector drop the candidates that were left out by a round, before it observes that round.
+    """Let a selector drop excluded candidates before it observes a round.
 
-    Safe to call again. See `LeavingOut`.
+    Repeated calls have no further effect. See `LeavingOut`.
     """
     rounds = left_out_of(campaign.execution)
     if rounds and isinstance(selector, LeavingOut):
@@ -51,7 +51,10 @@ ArmExample = tuple[int, int]
 
 
 class ReplicateCounter:
-    """Counts the pairs of finished rounds, in memory only: they follow from the stored rounds."""
+    """Counts the pairs of finished rounds, in memory only.
+
+    They are not stored, because they follow from the stored rounds.
+    """
 
     def __init__(self) -> None:
         self._counts: Counter[ArmExample] = Counter()
@@ -71,7 +74,10 @@ class ReplicateCounter:
 
 
 def arms_and_examples(arms: Arms, examples: Sequence[int]) -> list[ArmExample]:
-    """Arm and example of each answer in planned order; a duel gives two pairs, its first arm's first."""
+    """Arm and example of each output, in planned order.
+
+    A duel has two outputs; that of its first arm comes first.
+    """
     return [
         (arm, example)
         for arms_of_one, example in zip(arms, examples, strict=True)
@@ -83,7 +89,7 @@ def arms_and_examples(arms: Arms, examples: Sequence[int]) -> list[ArmExample]:
 def restored(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign
 ) -> tuple[Selector, Allowance, ReplicateCounter]:
-    """A selector ready for the next round, its limit of pairs, and the counts of evaluated pairs."""
+    """Restore a selector, its limit of pairs, and the counts of evaluated pairs."""
     allowance, replicates = (
         Allowance(checked.spec.own_budget if checked.counts_pairs else None),
         ReplicateCounter(),
@@ -115,7 +121,7 @@ def retold(
 def as_of_round(
     selector: Selector, record: CampaignRecord, checked: ResolvedCampaign, number: int
 ) -> Selector:
-    """The selector, prepared to observe a round: candidates that joined are added, those left out dropped."""
+    """Add candidates that joined to a selector, and drop excluded ones, at a round."""
     selector = checked.at_round(selector, number)
     leave_out_by(selector, record, checked.candidates, number)
     return selector
@@ -124,7 +130,7 @@ def as_of_round(
 def take_up_rounds(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
 ) -> None:
-    """Make a selector that observed all finished rounds propose the rounds in flight again, in order."""
+    """Let a selector register the rounds in flight, after all finished rounds."""
     if checked.lookahead:
         for planned in round_records.unfinished_rounds(session, record.id):
             cast(LookingAhead, selector).take_up(batch_of(planned))

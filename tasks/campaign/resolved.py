@@ -39,48 +39,54 @@ from winnow.tasks.text.phrases import amount, count_of
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedCampaign(ABC):
-    """A campaign with all references resolved and checked; each objective has its own subclass."""
+    """A campaign with all references resolved and checked.
+
+    Each objective has a subclass.
+    """
 
     RULES: ClassVar[tuple[str, ...]] = ()
-    """Names of the rules of this objective's campaigns; see `tasks.campaign.kept_rules`."""
+    """Names of the rules that apply to this objective; see `tasks.campaign.kept_rules`."""
 
     spec: CampaignSpec
     dataset: Dataset
     candidates: Sequence[Candidate]
     """The candidates, by arm."""
     judge: Judge[Never]
-    """The judge of outputs or of pairs, depending on the objective."""
+    """The judge of outputs, or of pairs of outputs, depending on the objective."""
     judge_code: Mapping[str, object] = field(default_factory=dict)
     """Identity of the judge's code as JSON values: a version, or digests of a plug-in's files."""
     selector_code: Mapping[str, str] | None = None
-    """Digests of the code of a third-party selector; None for one of Winnow's."""
+    """Digests of the code of a third-party selector; None for a built-in selector."""
     judge_fingerprints: Mapping[str, str] = field(default_factory=dict)
-    """Fingerprints of the weights of each of `judge_models`, by its name."""
+    """Fingerprint of the weights of each of `judge_models`, by name."""
     first_rounds: Sequence[int] = ()
-    """The first round of each candidate, by arm; empty if all took part from the beginning."""
+    """First round of each candidate, by arm; empty if all took part from the beginning."""
     weighing: Weighing | None = None
-    """The rules of log-likelihood scoring; None if models generate outputs."""
+    """Rules of log-likelihood scoring; None if models generate outputs."""
     metrics: Mapping[str, Judge[Sample]] = field(default_factory=dict)
-    """Further judges of outputs by name; their values matter only for constraints."""
+    """Further judges of outputs, by name; their values affect decisions only through constraints."""
     begun_with_lookahead: int | None = None
     """The lookahead at the start of the campaign, as a number even for `auto`; None before the start."""
     has_auto_epsilon: bool = False
-    """Whether its file leaves `stopping.epsilon` to the number of examples; `spec` holds the number."""
+    """Whether the file sets `stopping.epsilon: auto`; `spec` contains the computed number."""
     kept_rules: JsonView | None = None
     """The rules that the campaign began with; None before the start. See `rules`."""
     text_rules: int = NEWEST
     """Version of the rules for outputs; see `tasks.candidates.text_rules`."""
     has_target_forms: bool = True
-    """Whether targets are also accepted in their other forms; see `tasks.judges.target_forms`."""
+    """Whether targets are also accepted in other forms; see `tasks.judges.target_forms`."""
     begun_uncut: bool = False
-    """Whether the campaign began when outputs were judged whole, even if a server ignored or kept stop
-    sequences."""
+    """Whether the campaign began when whole outputs were judged, even if a server ignored or kept stop
+    sequences.
+    """
     moved_from: Mapping[str, str] = field(default_factory=dict)
-    """By model name, the first server of a model that is now served elsewhere."""
+    """First server of each model that another server serves now, by model name."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Models of the file that were missing at the start and have not joined, with the cause for each."""
+    """Models of the file that were missing at the start and have not joined since, with the cause for
+    each.
+    """
     tried: list[Selector] = field(default_factory=list, repr=False, compare=False)
-    """The selector created by the check, until `unused_selector` returns it."""
+    """The selector that the check created, until `unused_selector` returns it."""
 
     @classmethod
     @abstractmethod
@@ -93,11 +99,14 @@ class ResolvedCampaign(ABC):
             is_allowed: See `tasks.data.sources.read_dataset`.
 
         Raises:
-            SpecError: If a part is missing or invalid; names the key, the problem and the remedy.
+            SpecError: A part is missing or invalid; gives the key, the problem and the remedy.
         """
 
     def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
-        """The campaign with its candidates in stored order, by arm; only joining can change their order."""
+        """Order the candidates by arm, as stored.
+
+        Only candidates that join can change the order.
+        """
         if not self.takes_more_candidates:
             return self
         by_name = {each.name: each for each in self.candidates}
@@ -105,7 +114,7 @@ class ResolvedCampaign(ABC):
         return found if found.n_begun == self.n_begun else replace(found, tried=[])
 
     def begun_at(self, servers: Mapping[str, str]) -> Self:
-        """The campaign with its models identified by the servers at its start; see `served_at`.
+        """Identify the models by the servers at the campaign's start; see `served_at`.
 
         A served model is identified by its first server. Its canary shows whether the present server gives
         the same answers, before any of its outputs is used.
@@ -134,7 +143,7 @@ class ResolvedCampaign(ABC):
         )
 
     def begun_as(self, identity: JsonView) -> Self:
-        """The campaign with the settings fixed at its start, from its stored identity."""
+        """Apply the settings of the campaign's start, from its stored identity."""
         names = {each.name for each in self.models}
         left_out = {name: why for name, why in identity.get("left_out", {}).items() if name not in names}
         begun = replace(
@@ -149,7 +158,7 @@ class ResolvedCampaign(ABC):
         return begun if begun.rules == self.rules else replace(begun, tried=[])
 
     def _with_epsilon(self, begun_with: float) -> Self:
-        """The campaign with the epsilon of its start, if its file leaves it open."""
+        """Apply the epsilon of the campaign's start, if the file leaves it open."""
         if not self.has_auto_epsilon or begun_with == self.epsilon:
             return self
         stopping = self.spec.stopping.model_copy(update={"epsilon": begun_with})
@@ -162,31 +171,34 @@ class ResolvedCampaign(ABC):
 
     @property
     def cuts_at_stop(self) -> bool:
-        """Whether outputs are judged only up to their stop sequences, however servers handle these."""
+        """Whether outputs are judged only up to their stop sequences.
+
+        This does not depend on how servers handle these.
+        """
         return not self.begun_uncut and any(each.sampling.stop for each in self.candidates)
 
     @classmethod
     def stored_fields(
         cls, look: Look, spec: CampaignSpec, dataset: Dataset, candidates: Sequence[Candidate]
     ) -> JsonObject:
-        """Further fields of a stored campaign for its selector, without reading any file.
+        """Further fields for a stored campaign's selector, without reading any file.
 
         Raises:
-            SpecError: If a required value is not stored.
+            SpecError: A required value is not stored.
         """
         return {}
 
     def with_stored_labels(self, session: Session) -> Self:
-        """The campaign with the examples that have labels in this database, if its `size` counts them."""
+        """Add the examples with labels in this database, if `size` counts them."""
         return self
 
     def prepared(self, database: Database) -> Self:
-        """The campaign with values that are computed once and stored in the database before rounds begin."""
+        """Add values that are computed and stored once, before rounds begin."""
         return self
 
     @property
     def judges(self) -> Sequence[Judge[Never]]:
-        """The judge, then those of metrics in their order."""
+        """The judge, then the judges of metrics in order."""
         return self.judge, *self.metrics.values()
 
     @property
@@ -196,18 +208,18 @@ class ResolvedCampaign(ABC):
 
     @property
     def deciding_models(self) -> Sequence[ModelRef]:
-        """Those of `judge_models` that determine outcomes."""
+        """Those of `judge_models` on which outcomes depend."""
         return self.judge_models
 
     @property
     def models(self) -> list[ModelRef]:
-        """Every model to load, the candidates' first."""
+        """All models to load, those of candidates first."""
         answering = {each.model.name: each.model for each in self.candidates}
         return [*answering.values(), *(each for each in self.judge_models if each.name not in answering)]
 
     @property
     def models_to_ask(self) -> list[ModelRef]:
-        """Models that may receive requests: no candidate's under `reuse: only`."""
+        """Models that can receive requests; with `reuse: only`, no models of candidates."""
         return [*self.judge_models] if self.spec.reuse == ONLY else self.models
 
     @property
@@ -217,7 +229,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def served_at(self) -> dict[str, str]:
-        """First server URLs, by model name, of models that are identified only by their server's URL."""
+        """First server URLs, by name, of models identified only by that URL."""
         return {
             each.name: self.moved_from.get(each.name, server_url(each.model_base_url))
             for each in self.models
@@ -226,14 +238,14 @@ class ResolvedCampaign(ABC):
 
     @property
     def judge_id(self) -> str:
-        """The judge's type and a digest of everything that its verdicts depend on."""
+        """The judge's type, and a digest of everything that its verdicts depend on."""
         params = dict(self.spec.identity()["judge"])
         del params["type"]
         return f"{self.spec.judge.type}:{sha256([params, self.judge_identity])[:12]}"
 
     @property
     def judge_identity(self) -> JsonObject:
-        """Everything that verdicts depend on besides the spec: code, templates' texts, models' weights."""
+        """What verdicts depend on besides the spec: code, texts of templates, weights."""
         fingerprints = {each.name: self.judge_fingerprints[each.name] for each in self.deciding_models}
         found = {"code": dict(self.judge_code), "fingerprints": fingerprints}
         return {**self.judge.identity, **{key: value for key, value in found.items() if value}}
@@ -254,17 +266,20 @@ class ResolvedCampaign(ABC):
 
     @property
     def judges_ahead(self) -> bool:
-        """Whether judge models receive each output as soon as it arrives instead of whole rounds."""
+        """Whether judge models receive each output when it arrives, not whole rounds."""
         return False
 
     @property
     def spares(self) -> bool:
-        """Whether an example needs no verdict if all candidates in question wrote the same output on it."""
+        """Whether an example needs no verdict if all candidates in question agree on it.
+
+        They agree if they wrote the same output.
+        """
         return False
 
     @property
     def runs_ahead(self) -> bool:
-        """Whether engines have more queued than one step of one round."""
+        """Whether more than one step of one round is queued for engines."""
         return self.lookahead > 0 or self.judges_ahead
 
     @property
@@ -274,12 +289,12 @@ class ResolvedCampaign(ABC):
 
     @property
     def repeats_examples(self) -> bool:
-        """Whether a candidate can be evaluated on an example repeatedly, with a new output each time."""
+        """Whether a candidate can be evaluated on an example repeatedly, with new outputs."""
         return False
 
     @property
     def n_selection_examples(self) -> int:
-        """Number of examples available to the selector."""
+        """Number of examples that the selector can use."""
         return len(self.dataset.examples)
 
     @property
@@ -289,18 +304,18 @@ class ResolvedCampaign(ABC):
 
     @property
     def most(self) -> int:
-        """Maximum number of comparisons, or, for certify, of labels used."""
+        """Maximum number of comparisons; for certify, maximum number of labels used."""
         budget = self.spec.own_budget
         return self.askable if budget is None else min(budget, self.askable)
 
     @property
     def askable(self) -> int:
-        """Maximum number of comparisons or labels without a budget."""
+        """Maximum number of comparisons or labels if there is no budget."""
         return self.grid
 
     @property
     def sides(self) -> str:
-        """The candidates, or pairs of them, that are evaluated on each example, in words."""
+        """The candidates, or pairs of them, evaluated on each example, in words."""
         return f"{len(self.candidates)} candidates"
 
     @property
@@ -318,9 +333,9 @@ class ResolvedCampaign(ABC):
 
     @property
     def _most_words(self) -> str:
-        """Clause on the maximum number of comparisons, such as "500 of them are"; "them" is the full grid.
+        """Clause on the maximum number of comparisons, such as "500 of them are".
 
-        With repeated duels the maximum can exceed the grid.
+        "them" is the full grid. With repeated duels the maximum can exceed the grid.
         """
         if self.most == self.grid:
             return "all of them are"
@@ -328,13 +343,16 @@ class ResolvedCampaign(ABC):
 
     @property
     def samples_words(self) -> str:
-        """The number of outputs per comparison if it is not one, as the middle of a sentence."""
+        """The number of outputs per comparison in words; empty for one output.
+
+        It is the middle of a sentence.
+        """
         samples = self.spec.samples
         return "" if samples is None else f", each of {samples.n} texts ({samples.reduce})"
 
     @property
     def held_out_words(self) -> str:
-        """The number of examples held out, as the end of a sentence."""
+        """The number of held-out examples, as the end of a sentence."""
         return ""
 
     @property
@@ -344,13 +362,13 @@ class ResolvedCampaign(ABC):
 
     @property
     def other_limits(self) -> str:
-        """The other limits of the campaign, as the end of a sentence."""
+        """The limits that the selector does not enforce, as the end of a sentence."""
         own = own_kind(self.spec.objective)
         limits = [f"{WORDS[kind]} {amount(limit)}" for kind, limit in self.spec.limits.items() if kind != own]
         return f"; it ends sooner once it has spent: {', '.join(limits)}" if limits else ""
 
     def identity(self) -> JsonObject:
-        """Everything that must not change: the spec's identity fields, data, models' weights, code."""
+        """Everything that must not change: spec fields, data, weights of models, code."""
         return {
             **with_rules(self.spec.identity(), self.rules),
             **({"lookahead": self.lookahead} if "lookahead" in self.spec.identity() else {}),
@@ -374,7 +392,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def _needs_target_forms(self) -> bool:
-        """Whether other accepted forms of targets matter now or may matter later."""
+        """Whether other accepted forms of targets matter now, or can matter later."""
         if not traits_of(self.spec.objective).looks_for_best:  # labels and prompts come later
             return self.has_target_forms
         return self.has_target_forms and have_forms(each.targets for each in self.dataset.examples)
@@ -385,22 +403,23 @@ class ResolvedCampaign(ABC):
         return self.new_rules() if self.kept_rules is None else self.kept_rules
 
     def new_rules(self) -> JsonObject:
-        """The rules of a new campaign of this objective, by name."""
+        """The rules of a new campaign with this objective, by name."""
         return {}
 
     def particulars(self) -> JsonObject:
-        """Further entries in the identity of this objective's campaigns."""
+        """Further entries in the identity of campaigns with this objective."""
         return {}
 
     @property
     def counts_pairs(self) -> bool:
-        """Whether the algorithm's own budget counts observed pairs."""
+        """Whether the selector's own budget counts observed pairs."""
         return True
 
     def create_selector(self, limit: int | None = None) -> Selector:
-        """Create a selector without observations, for the candidates that took part from the beginning.
+        """Create a selector without observations, for the candidates at the beginning.
 
-        `limit` is the maximum number of pairs, if it counts them; None for the budget of the spec.
+        Args:
+            limit: Maximum number of pairs, if the selector counts pairs; None for the budget of the spec.
         """
         return campaign_selector(
             self.spec.selector.name,
@@ -411,20 +430,24 @@ class ResolvedCampaign(ABC):
         )
 
     def unused_selector(self, limit: int | None) -> Selector:
-        """A selector without observations: the one of the check if its limit is the same, else a new one.
+        """A selector without observations; the one of the check if its limit is the same.
 
-        `limit` is as in `create_selector`.
+        Args:
+            limit: As in `create_selector`.
         """
         if self.tried and limit in (None, self.spec.own_budget):
             return self.tried.pop()
         return self.create_selector(limit)
 
     def found_params(self) -> JsonObject:
-        """Parameters of the selector that differ from the spec or are not in it."""
+        """Parameters of the selector that are not in the spec, or differ from it."""
         return {}
 
     def at_round(self, selector: Selector, number: int) -> Selector:
-        """The selector at a round after observing all earlier rounds; safe to call again."""
+        """The selector at a round, after it has observed all earlier rounds.
+
+        Repeated calls have no further effect.
+        """
         return selector
 
     @property
@@ -433,7 +456,7 @@ class ResolvedCampaign(ABC):
         return ()
 
     def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
-        """The outcomes of a round's comparisons for a selector, NaN if unscored.
+        """The outcomes of a round's comparisons for the selector; NaN if unscored.
 
         Args:
             scores: Score of each comparison.
@@ -444,12 +467,12 @@ class ResolvedCampaign(ABC):
         return np.array(known, dtype=np.float64)
 
     def labels_used(self, selector: Selector) -> int | None:
-        """Human labels used so far; None if the campaign uses none."""
+        """Number of human labels used so far; None if the campaign uses no labels."""
         return None
 
 
 def common_params(spec: CampaignSpec) -> JsonObject:
-    """Parameters shared by all selectors of an objective, from the spec's own keys."""
+    """Parameters that all selectors of an objective have, from the spec's own keys."""
     common = {
         "batch_size": spec.batch_size,
         "budget": spec.own_budget,
@@ -460,7 +483,7 @@ def common_params(spec: CampaignSpec) -> JsonObject:
         return common | {"alpha": spec.certify.risk}
     traits = traits_of(spec.objective)
     if traits.is_stream and spec.stopping.delta is None:
-        del common["delta"]  # without one, exploration is set for the algorithm's own
+        del common["delta"]  # the selector then uses its default, for exploration
     if traits.takes_epsilon:
         common["epsilon"] = float(spec.stopping.epsilon)
     return common

@@ -1,14 +1,19 @@
-"""Which stored outputs a campaign may use instead of generating new ones.
+"""Which stored outputs a campaign can use instead of generating new ones.
 
-`reuse: all` uses any output with the same key, from any campaign; `{max_age: 7d}` only those that were not
-older when the round was planned; `campaign` only the campaign's own; `none` repeats every request in every
-round. An output of a server that has changed since is never used (see `contacts`), nor one of another
-campaign if it is unknown whether the server has changed. `only` uses any stored output, contacts no server,
-and generates nothing for candidates: a pair without an output has no outcome.
+* `all`: every output with the same key, from any campaign.
+* `{max_age: 7d}`: outputs that were not older when the round was planned.
+* `campaign`: only the campaign's own outputs.
+* `none`: no stored outputs; every round repeats every request.
+* `only`: any stored output. No server is contacted, and nothing is generated for candidates: a pair without
+  an output
+  has no outcome.
 
-Under every rule, an interrupted round finds the outputs that were committed for it. So rules separate outputs
-by their keys. The rule is an execution setting and can change between runs, because comparisons are stored,
-and each output records its round and canary.
+An output of a server that has changed since is never used (see `contacts`). An output of another campaign is
+not used if it is unknown whether its server has changed.
+
+Under every rule, an interrupted round finds the outputs that were committed for it. To achieve this, rules
+separate outputs by their keys. The rule is an execution setting and can change between runs, because
+comparisons are stored and each output records its round and canary.
 """
 
 import datetime as dt
@@ -31,10 +36,13 @@ from winnow.tasks.text.canonical_json import sha256
 def reusable_texts(
     session: Session, campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """The planned generations with the keys of their outputs, and the stored outputs among these by key.
+    """Assign keys to planned generations, and find the stored outputs under them.
 
-    If an output must not be reused, its key is followed by another one, and so on: the first key without such
-    an output is where the new output is stored, for this campaign and for later ones.
+    If a stored output must not be reused, its key is replaced by a derived one, repeatedly if necessary. The
+    new output is stored under the first free key, for this campaign and for later ones.
+
+    Returns:
+        The planned generations with their keys, and the stored outputs by key.
     """
     reuse = campaign.checked.spec.reuse
     kept_apart = _kept_apart(reuse, campaign.record.name, round_.number)
@@ -54,7 +62,7 @@ def reusable_texts(
 def stored_texts(
     session: Session, planned: Sequence[PlannedGeneration]
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """`reusable_texts` under `only`: any stored output is used, without a check for changes of its server.
+    """`reusable_texts` under `only`: any stored output, without checking servers.
 
     For a served model that has changed, the latest output is used.
     """
@@ -88,7 +96,10 @@ def _kept_apart(reuse: Reuse, name: str, number: int) -> dict[str, str | int]:
 
 
 def _with_key(planned: PlannedGeneration, kept_apart: dict[str, str | int], epoch: int) -> PlannedGeneration:
-    """The planned generation, with another key if its output is kept separate or its model has changed."""
+    """Give a planned generation another key, if needed.
+
+    It needs one if its output is kept separate or its model has changed.
+    """
     if not (kept_apart or epoch):
         return planned
     return _rekeyed(planned, sha256({"key": planned.key, "epoch": epoch, **kept_apart}))

@@ -1,4 +1,4 @@
-"""Common part of objectives that score single outputs: judge, metrics, and their models."""
+"""Common part of objectives that score single outputs: judge, metrics, models."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,17 +28,17 @@ class ScoredCampaign(ResolvedCampaign):
 
     @property
     def deciding_models(self) -> Sequence[ModelRef]:
-        """See `ResolvedCampaign`: without models that only metrics use."""
+        """The judge's models, without those that only metrics use."""
         return self.judge.models
 
     @property
     def judges(self) -> Sequence[Judge[Sample]]:
-        """The judge, then those of metrics in their order."""
+        """The judge, then the judges of metrics in order."""
         return self.judge, *self.metrics.values()
 
     @property
     def metric_particulars(self) -> JsonObject:
-        """The part of `particulars` on metrics: their judges' code, and their models' weights."""
+        """Part of `particulars` on metrics: their judges' code, their models' weights."""
         if not self.metrics:
             return {}
         judges = [(each.name, each.judge) for each in self.spec.metrics]
@@ -49,10 +49,10 @@ class ScoredCampaign(ResolvedCampaign):
 
 
 def check_judges(spec: CampaignSpec, candidates: Sequence[Candidate]) -> JsonObject:
-    """Create the judges of a spec; return the corresponding fields of `ScoredCampaign`.
+    """Create the judges of a spec, and return the fields of `ScoredCampaign` for them.
 
     Raises:
-        SpecError: If a judge does not exist, or a name is used for two models.
+        SpecError: A judge does not exist, or two models have the same name.
     """
     judge = create_judge(spec.judge.type, **spec.judge.params)
     refuse_shared_names(judge.models, candidates)
@@ -69,15 +69,21 @@ def check_judges(spec: CampaignSpec, candidates: Sequence[Candidate]) -> JsonObj
 def _metrics(
     spec: CampaignSpec, asked: Sequence[ModelRef], candidates: Sequence[Candidate]
 ) -> dict[str, Judge[Sample]]:
-    """Judges of metrics by metric name; `asked` holds the models of the spec's own judge."""
+    """Create the judges of metrics, by metric name.
+
+    Args:
+        spec: The campaign.
+        asked: The models of the campaign's own judge.
+        candidates: The candidates.
+    """
     made: dict[str, Judge[Sample]] = {}
     known = list(asked)
     for index, metric in enumerate(spec.metrics):
         place = f"metrics[{index}].judge"
         if metric.judge.type == BEST_OF:
             raise SpecError(
-                f"judge {BEST_OF} chooses among the texts of a pair, and a metric is the mean of all; "
-                "name the judge that scores",
+                f"judge {BEST_OF} chooses among the outputs of a pair, and a metric is the mean over all of "
+                "them; name a judge that scores single outputs",
                 path=f"{place}.type",
             )
         try:
@@ -92,15 +98,15 @@ def _metrics(
 
 
 def fingerprints(models: Sequence[ModelRef]) -> Mapping[str, str]:
-    """The fingerprint of each model's weights, by the model's name."""
+    """Fingerprint of each model's weights, by the model's name."""
     return {model.name: fingerprint_model(model) for model in models}
 
 
 def refuse_shared_names(models: Iterable[ModelRef], candidates: Sequence[Candidate]) -> None:
-    """Raise an error if a judge's model shares its name with a different model.
+    """Refuse a judge model that has the name of a different model.
 
     Raises:
-        JudgeError: With the name.
+        JudgeError: Gives the name.
     """
     known = {each.model.name: each.model for each in candidates}
     for model in models:

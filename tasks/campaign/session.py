@@ -1,4 +1,4 @@
-"""In-memory state of a running campaign between rounds, and outputs that are prefetched."""
+"""In-memory state of a running campaign between rounds, and prefetched outputs."""
 
 import threading
 import time
@@ -42,9 +42,11 @@ from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
 
 
 class EarlyTexts:
-    """Outputs of one round, generated in the background.
+    """Outputs of one round that a background thread generates.
 
-    `make` generates them; it is called in a thread.
+    Args:
+        round_id: Database id of the round.
+        make: Function that generates the outputs; it is called in the thread.
     """
 
     def __init__(self, round_id: int, make: Callable[[], GenerationBatch]) -> None:
@@ -52,22 +54,22 @@ class EarlyTexts:
         self.began = time.monotonic()
         """Monotonic time of the start."""
         self._made: Future[GenerationBatch] = Future()
-        # A daemon: what cannot be broken off must not keep the process from ending.
+        # A daemon thread: a generation that cannot be stopped must not keep the process from ending.
         threading.Thread(
             target=copy_context().run, args=(self._run, make), name="head-start", daemon=True
         ).start()
 
     @property
     def is_over(self) -> bool:
-        """Whether the generation has ended, successfully or not."""
+        """Whether the generation has ended, with or without success."""
         return self._made.done()
 
     def texts(self) -> GenerationBatch:
-        """Wait for the batch of outputs and return it; raises the batch's error."""
+        """Wait for the outputs and return them; raise the error of their generation."""
         return self._made.result()
 
     def wait(self) -> None:
-        """Wait until the generation has ended; errors are raised by `texts`."""
+        """Wait until the generation has ended; only `texts` raises its errors."""
         self._made.exception()
 
     def _run(self, make: Callable[[], GenerationBatch]) -> None:
@@ -82,17 +84,17 @@ class Contact:
     """A served model at this process's first contact."""
 
     epoch: int
-    """Number of detected changes of its answers; outputs of another epoch are another model's."""
+    """Number of detected changes of the model; outputs of another epoch are another model's."""
     canary_id: int | None
-    """Id of the canary for the model's outputs; None if the model gave no answer to compare."""
+    """Id of the canary to store with the model's outputs; None if no answer could be compared."""
     refusal: str | None = None
-    """The server's message if it refused all canary prompts; None if not."""
+    """The server's message if it refused all canary prompts; else None."""
     is_unchecked: bool = False
-    """Whether it received no canary prompt, because the campaign sends none."""
+    """Whether the model received no canary prompts, because the campaign sends none."""
 
 
 Place = tuple[str, str]
-"""A served model: its digest from `served_model`, and the URL of its server."""
+"""A served model: its digest from `served_model`, and its server's URL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +104,12 @@ class Unrepeated:
     model: ModelRef
     canary_id: int
     known: Sequence[str | None] = ()
-    """Answers of an earlier second request to its first prompts."""
+    """Answers of an earlier second request of its first prompts."""
 
 
 @dataclass(slots=True)
 class Contacts:
-    """Served models that this process contacted, by name and by identity and address."""
+    """Served models that this process contacted, by name, and by identity and address."""
 
     by_name: dict[str, Contact] = field(default_factory=dict)
     by_place: dict[Place, Contact] = field(default_factory=dict)
@@ -115,19 +117,19 @@ class Contacts:
     """New references whose prompts still have to be sent a second time."""
 
     def epoch(self, name: str) -> int:
-        """The epoch of a model; 0 if the model is not served."""
+        """Epoch of a model; 0 if the model is not served."""
         return self.by_name[name].epoch if name in self.by_name else 0
 
     def canary_id(self, name: str) -> int | None:
-        """The canary stored with a model's outputs."""
+        """Id of the canary to store with a model's outputs."""
         return self.by_name[name].canary_id if name in self.by_name else None
 
     def refusal(self, name: str) -> str | None:
-        """The message of a model's server if it refused all canary prompts; None if not."""
+        """The message of a model's server if it refused all canary prompts; else None."""
         return self.by_name[name].refusal if name in self.by_name else None
 
     def is_unknown(self, name: str) -> bool:
-        """Whether a served model cannot be checked for changes."""
+        """Whether changes of a served model could not be checked."""
         contact = self.by_name.get(name)
         return contact is not None and contact.canary_id is None and not contact.is_unchecked
 
@@ -140,7 +142,9 @@ class CampaignSession:
     lease: LeaseRecord
     record: CampaignRecord
     seed_of_draws: int
-    """See `tasks.campaign.example_seed`; computed once, because every round uses it."""
+    """Seed for drawing examples, see `tasks.campaign.example_seed`; computed once, because every round uses
+    it.
+    """
     checked: ResolvedCampaign
     candidate_ids: Sequence[int]
     """Database id of each arm."""
@@ -154,27 +158,29 @@ class CampaignSession:
     """Pair counts of every finished round."""
     engines: EnginePool
     judge_id: str
-    """The judge's type and a digest of its parameters."""
+    """The judge's type and a digest of everything that its verdicts depend on."""
     budgets: BudgetTracker
     """Tracks spending against the budget."""
     contacts: Contacts
     """Served models contacted by this process."""
     n_in_flight: int = 0
-    """Number of rounds that are planned and not recorded."""
+    """Number of rounds that are planned and not yet recorded."""
     known: Known | None = None
-    """Stored values of each candidate after the last round recorded by this process; None before."""
+    """Stored values of each candidate after the last round that this process recorded; None before."""
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
-    """Key of each stored output that an unfinished round uses, by round id and output id."""
+    """Stored outputs that an unfinished round uses: for each round id, the key of each output by output
+    id.
+    """
     request_keys: dict[int, dict[bool, RequestKeys]] = field(default_factory=dict)
-    """Request keys by arm, cached by `plan_text`."""
+    """Request keys by arm; cache of `plan_text`."""
     is_loading: bool = False
     """Whether loading of models has started."""
     head_start: EarlyTexts | None = None
-    """Prefetched outputs of the first round; None without prefetch."""
+    """Prefetched outputs of the first round; None if they are not prefetched."""
 
     @property
     def other_budgets(self) -> Sequence[BudgetUsage]:
-        """Usage of each limit that the algorithm does not enforce itself."""
+        """Usage of each limit that the selector does not enforce itself."""
         if self.budgets.is_idle:
             return ()
         with self.database.reading() as session:
@@ -187,27 +193,31 @@ class CampaignSession:
 
     @property
     def labels_used(self) -> int | None:
-        """Human labels used so far; None if the campaign uses none."""
+        """Number of human labels used so far; None if the campaign uses no labels."""
         return self.checked.labels_used(self.selector)
 
     @property
     def most_restarts(self) -> int:
-        """Upper limit of engine restarts over all models; the pool enforces each model's own limit."""
+        """Maximum number of engine restarts, summed over all models.
+
+        The pool enforces the limit of each model.
+        """
         return self.checked.spec.execution.max_restarts * len(self.checked.models)
 
     def tell(self, round_: RoundRecord, outcomes: FloatArray, answered: int) -> None:
-        """Let the selector observe a judged round, and raise its limit by the pairs that were free.
+        """Let the selector observe a judged round, and raise its limit by the free pairs.
 
-        `selector` can be another object afterwards, with the same observations: read the attribute again.
+        `selector` can be another object afterwards, with the same observations, so read the attribute again.
 
         Args:
             round_: The round, not yet stored as finished.
-            outcomes: Outcomes of its B comparisons for the selector, NaN if missing: shape (B,); with J
-                constraints (B, 1 + J), the score first; for certify (B, 4), as in `Losses`.
+            outcomes: Outcomes of its B comparisons for the selector, NaN if missing. Shape (B,); with J
+                constraints
+                (B, 1 + J), the score first; for certify (B, 4), as in `Losses`.
             answered: Number of its comparisons with all outputs.
         """
         if self.allowance.add(len(round_.examples), answered):
-            # A selector knows its limit from its first moment on: a fresh one is told all there was.
+            # A selector's limit is fixed when it is created, so a new one observes all rounds again.
             self.selector = self.checked.create_selector(self.allowance.limit)
             with self.database.reading() as session:
                 for _ in retold(session, self.record, self.checked, self.selector):
@@ -217,10 +227,10 @@ class CampaignSession:
         self.selector.tell(batch_of(round_), outcomes)
 
     def leave_out(self, round_: RoundRecord, arms: Iterable[int]) -> None:
-        """Leave candidates out for good, by a round that was judged and that the selector did not observe.
+        """Exclude candidates permanently, as of a judged but not yet observed round.
 
         Raises:
-            LeaseLost: If another process took the campaign over; nothing is stored.
+            LeaseLost: Another process took the campaign over; nothing is stored.
         """
         names = {self.checked.candidates[arm].name: round_.number for arm in sorted(arms)}
         execution = {**self.record.execution, LEFT_OUT: {**left_out_of(self.record.execution), **names}}
@@ -229,12 +239,20 @@ class CampaignSession:
         leave_out_by(self.selector, self.record, self.checked.candidates, round_.number)
 
     def use_texts(self, round_: RoundRecord, texts: Mapping[str, StoredText]) -> None:
-        """Record which stored outputs an unfinished round uses, by their keys."""
+        """Record which stored outputs an unfinished round uses.
+
+        Args:
+            round_: The round.
+            texts: The outputs, by key.
+        """
         in_use = self.texts_in_use.setdefault(round_.id, {})
         in_use.update({text.id: key for key, text in texts.items()})
 
     def load_engines(self) -> None:
-        """Start loading as many models as may be in memory at once, while other parts start; runs once."""
+        """Start loading as many models as can be in memory at once.
+
+        Only the first call has an effect.
+        """
         if self.is_loading:
             return
         self.is_loading = True
@@ -247,7 +265,7 @@ def engine_pool(checked: ResolvedCampaign) -> Generator[EnginePool, None, None]:
     """Start the engine pool of a campaign; close it after the block.
 
     Raises:
-        ClusterUnavailable: If engines should run on a cluster, but no cluster is available.
+        ClusterUnavailable: The campaign requests a cluster that is not available.
     """
     execution = checked.spec.execution
     with (

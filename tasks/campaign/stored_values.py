@@ -1,4 +1,4 @@
-"""Spec, values as in a file, and dataset of a stored campaign."""
+"""Spec, file keys and dataset of a stored campaign."""
 
 from collections.abc import Iterable
 
@@ -13,12 +13,17 @@ from winnow.tasks.spec.types_alone import read_by_types
 
 
 def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
-    """The spec of a stored campaign at its start; `storage` is the database that it is read from."""
+    """The spec of a stored campaign at its start.
+
+    Args:
+        campaign: The campaign.
+        storage: URL of the database that it is read from.
+    """
     return CampaignSpec.from_stored(_of_file(campaign), campaign.execution, storage)
 
 
 def values_of(campaign: CampaignRecord, storage: str) -> JsonObject:
-    """A stored campaign in the form of a file."""
+    """The keys of a stored campaign as in a file."""
     return stored_values(_of_file(campaign), campaign.execution, storage)
 
 

@@ -657,7 +657,7 @@ REFUSED = {
     ),
     "a risk of one": ({"certify": {"alpha": 1.0}}, "certify.alpha: "),
     "no cost": ({"certify": {"cost": None}}, "certify.cost: is missing"),
-    "costs of nothing": ({"certify": {"cost": "size"}}, "certify: costs is for"),
+    "costs of nothing": ({"certify": {"cost": "size"}}, "certify: costs is only for"),
     "a candidate without a cost": (
         {"certify": {"costs": {"small/plain": 1, "large/plain": 2}}},
         "certify.costs: no cost for medium/plain",

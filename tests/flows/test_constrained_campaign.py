@@ -57,7 +57,8 @@ def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
     }
     assert shown["candidates"][0]["status"] == "unfit"
     assert (
-        "candidates are eliminated by bets that they miss a constraint, which is not certain" in result.stdout
+        "candidates are eliminated by bets that they violate a constraint, which is not certain"
+        in result.stdout
     )
     ((asked,),) = rows(tmp_path, "SELECT count(*) FROM comparisons")
     assert asked < 240

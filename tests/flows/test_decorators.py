@@ -267,7 +267,7 @@ def test_a_campaign_runs_on_an_engine_and_a_judge_of_the_program(tmp_path, monke
     assert as_json["resume"] is None
     assert resumed.returncode == 2
     assert "unknown provider 'echo'; available: " in resumed.stderr
-    assert resumed.stderr.endswith("by @winnow.engine, call winnow.run there again\n")
+    assert resumed.stderr.endswith("by @winnow.engine, call winnow.run in that program again\n")
     assert "continue with" not in resumed.stderr
     with pytest.raises(SpecError, match=r"spec: models\[0\].provider: .*'ecko'.*did you mean 'echo'"):
         winnow.run({**spec, "name": "other", "models": [{**spec["models"][0], "provider": "ecko"}]})
@@ -296,7 +296,7 @@ def test_what_a_program_names_is_told_from_what_is_installed(kind, decorator, na
     campaign = SimpleNamespace(objective=spec["objective"], spec=spec)
     said = f"{kind} 'short' is named by @winnow.{decorator.__name__}"
     assert named_by_program(campaign) == said
-    with pytest.raises(SpecError, match=f"unknown {kind} 'short'; .*call winnow.run there again"):
+    with pytest.raises(SpecError, match=f"unknown {kind} 'short'; .*call winnow.run in that program again"):
         require_plugins(campaign)
     register(Registered("short", f"winnow.{decorator.__name__}s", short, value="here:short", source=""))
     require_plugins(campaign)

@@ -238,7 +238,7 @@ def test_files_for_pipelines_say_who_asked_the_same_before(tmp_path):
     again = ("--fork", "again", "--set", "seed=99")
     assert winnow(tmp_path, "gate", "campaign.yaml", *files, *again).returncode == 0
     for name in ("gate.xml", "gate.md"):
-        assert "the same before, by other draws or another test: survivor" in (
+        assert "the same question before, with other draws or another test: survivor" in (
             tmp_path / name
         ).read_text().replace("\\", "")
 
@@ -288,7 +288,7 @@ def test_what_is_not_shown_does_not_pass_and_hostile_names_break_no_file():
         ("undecided", ("active", "active"), "### open: undecided\n"),
         ("undecided", ("active", "worse"), "### open: undecided\n"),
         ("failed", ("dropped", "dropped"), "### open: failed\n"),
-        ("decided", ("no-worse", "dropped"), "### open: no worse but for 1 dropped, proven\n"),
+        ("decided", ("no-worse", "dropped"), "### open: no worse, except 1 dropped, proven\n"),
     ],
 )
 def test_the_summary_is_headed_as_the_answer_is(outcome, statuses, heading):

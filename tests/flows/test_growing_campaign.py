@@ -207,7 +207,7 @@ def test_interrupted_at_any_time_a_campaign_claims_nothing_yet(forks, tmp_path):
 def test_candidates_that_join_after_held_out_scores_were_seen_take_their_guarantee_away(tmp_path):
     write_growing(tmp_path, holdout=0.25)
     said = run(tmp_path)
-    assert "on the 60 examples that selection never saw" in said
+    assert "on the 60 examples that selection did not use" in said
     assert "guarantees nothing" not in said
     assert status_json(tmp_path)["held_out"]["is_complete"]
     write_growing(tmp_path, LONGER, holdout=0.25)

@@ -41,7 +41,7 @@ def test_the_winner_is_scored_on_examples_that_selection_never_saw(folder):
     result = winnow(folder, "run", "campaign.yaml")
     assert result.returncode == 0, result.stderr
     assert "on the 18 examples of selection" in result.stdout
-    assert "on the 6 examples that selection never saw" in result.stdout
+    assert "on the 6 examples that selection did not use" in result.stdout
     assert "ahead by" in result.stdout
     last = held_out_comparisons(folder)
     held_out = {example for _, example, _ in last}
@@ -83,10 +83,10 @@ def test_a_fork_with_other_prompts_has_seen_the_held_out_examples(folder):
 def test_a_budget_that_ends_before_is_said_and_a_raised_one_goes_on(folder):
     edit(folder, "delta: 0.05", "delta: null")
     short = winnow(folder, "run", "campaign.yaml", "--set", "stopping.budget={comparisons: 60, tokens: 110}")
-    assert "not known: 4 of the 6 examples that selection does not see are scored for" in short.stdout
+    assert "not known: 4 of the 6 examples that selection does not use are scored for" in short.stdout
     assert "then the token budget is spent: 112 of 110" in short.stdout
     longer = winnow(folder, "run", "campaign.yaml")
-    assert "on the 6 examples that selection never saw" in longer.stdout
+    assert "on the 6 examples that selection did not use" in longer.stdout
     assert "guarantees nothing" not in longer.stdout
 
 

@@ -87,7 +87,7 @@ def test_halving_spends_its_budget_and_claims_no_more_than_a_heuristic(folder):
     assert result.returncode == 0, result.stderr
     assert comparisons(result) == 60
     assert "heuristic" in result.stdout
-    assert "no error probability (stopping.delta) was asked for" in result.stdout
+    assert "no error probability (stopping.delta) was requested" in result.stdout
 
 
 def stored_schedule(folder, name):

@@ -101,7 +101,10 @@ def test_the_calls_of_a_served_judge_are_paid_for_shown_and_told(tmp_path):
         ran = winnow(tmp_path, "run", "campaign.yaml")
     assert ran.returncode == 3, ran.stderr
     assert "the token budget is spent" in ran.stdout
-    assert "judge        every score is what judging said of an output, asked as the file says" in ran.stdout
+    assert (
+        "judge        scores are verdicts of judging on outputs, with the prompts and settings of the file"
+        in ran.stdout
+    )
     judgments = asked(tmp_path, "judgments")
     assert len(judgments) == 12
     bought = {each["prompt"] for each in judgments}  # the same text on the same example is judged once

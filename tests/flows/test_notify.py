@@ -422,7 +422,7 @@ def test_a_webhook_is_told_who_asked_the_same_before(tmp_path):
     with opened_campaign(url, "second") as second:
         message = message_at_end(second, None, None)
     assert dict(message["lines"])["asked"].startswith(
-        "the same before, by other draws or another test: first. "
+        "the same question before, with other draws or another test: first. "
     )
 
 

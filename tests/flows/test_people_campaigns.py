@@ -78,7 +78,7 @@ def test_a_campaign_waits_for_people_and_ends_once_they_have_judged(waiting, tmp
     assert judged_to_the_end(folder) > 1
     found = status_json(folder)
     assert (found["outcome"], found["best"], found["is_guaranteed"]) == ("winner", "medium/plain", True)
-    assert "a judgment of the annotators (one person)" in winnow(folder, "status", "survivor").stdout
+    assert "a judgment by an annotator (one person)" in winnow(folder, "status", "survivor").stdout
     assert {row["state"] for row in tasks(folder)} == {"used"}
 
 
@@ -315,7 +315,7 @@ def test_a_certificate_counts_examples_and_calls_ratings_no_labels_and_a_mean_of
     said = dict(found["lines"])
     assert (
         said["plain"]
-        == "the plain mean of human losses would say medium/plain (0.300), without any guarantee"
+        == "the plain mean of human losses would choose medium/plain (0.300), without any guarantee"
     )
     assert said["cost"] == "40 comparisons in 4 rounds, of 40 examples"
     assert said["ended"].startswith("all 40 examples that may be labelled are used; bets look ahead")

@@ -132,7 +132,7 @@ def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp
         "1,000 examples: b 250 s of engine time, 5,000 tokens, price 0.276; a 500 s of engine time, 5,000 "
         "tokens, price 0.526; at the measured speed, without loading"
     )
-    said = "1,000 examples: b 250 s; a 500 s; by the calls of its function so far"
+    said = "1,000 examples: b 250 s; a 500 s; measured over the calls of its function so far"
     assert running_words([b, a], is_of_program=True) == said
 
 

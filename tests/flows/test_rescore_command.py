@@ -129,7 +129,7 @@ def test_who_lacks_texts_is_not_ruled_out_and_the_answer_says_what_it_covers(end
     assert (found["outcome"], found["is_guaranteed"]) == ("undecided", False)
     assert "  open         between " in ran.stdout
     assert reasons(ended) == {None: n_texts, "no_stored_text": 240 - n_texts}
-    assert f"stored ones only: {240 - n_texts} of 240 comparisons have none" in ran.stdout
+    assert f"only stored outputs are used: {240 - n_texts} of 240 comparisons have no output" in ran.stdout
     assert "are assumed to be the worst for the claim" in ran.stdout
     for row in json.loads(winnow(ended, "query", NEW, "leaderboard", "--json").stdout):
         assert row["status"] != "dropped"

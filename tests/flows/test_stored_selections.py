@@ -638,7 +638,9 @@ def test_rounds_may_hold_more_than_there_is(storage):
 def test_a_small_budget_may_be_raised_and_the_answer_says_how(storage):
     first = chosen(Counted(), storage, budget=10)
     assert first.comparisons == 10
-    assert "continue by winnow.select with a larger budget, where its function is" in str(first.results)
+    assert "call winnow.select with a larger budget in the program that has its function" in str(
+        first.results
+    )
     function = Counted()
     assert chosen(function, storage, budget=50).comparisons == 50
     assert len(function.asked) == 40

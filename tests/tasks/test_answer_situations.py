@@ -35,26 +35,26 @@ LABELS = BudgetUsage(kind="human_labels", spent=40, limit=40, key="stopping.budg
 
 UNSCORED = (
     "undecided: no comparison is left, and comparisons without an outcome could still change which candidate is best "
-    "(a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow run SPEC "
-    "--fork NEW_NAME asks for these again and reuses all stored texts"
+    "(a lacks 2, b lacks 1); winnow query letters coverage says why; fix the cause, then run winnow run SPEC "
+    "--fork NEW_NAME, which repeats these and reuses all stored outputs"
 )
-AGAIN = "; correct the cause, then winnow run SPEC --fork NEW_NAME asks for these again and reuses all stored texts"
+AGAIN = "; fix the cause, then run winnow run SPEC --fork NEW_NAME, which repeats these and reuses all stored outputs"
 POLICY = (
     "heuristic: prompts are routed to the candidate expected to do best, so these means do not generalise "
     "to other prompts"
 )
 CERTIFIED = (
-    "the chance that any certified candidate has a higher risk is at most 0.1, whatever the autoevaluator is "
-    "worth, if the labelled examples and those that the autoevaluator alone answers were drawn at random from "
+    "the probability that any certified candidate has a higher risk is at most 0.1, however good the autoevaluator "
+    "is, if the labelled examples and those that the autoevaluator alone answers were drawn at random from "
     "the examples that you will meet in use"
 )
 LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 WITHOUT_LOSS = {**LACKS, "c": "1 of its 1"}
 """What is stored has outcomes, and no loss."""
-ONE_GONE = "but the 1 that was dropped, about which nothing is claimed, "
+ONE_GONE = "except the 1 that was dropped, about which nothing is claimed, "
 ADDED = "candidates that were added after scores had been seen"
 PLANNED = "if how often candidates were added did not depend on the scores"
-TWO_GONE = "but the 2 that were dropped, about which nothing is claimed, "
+TWO_GONE = "except the 2 that were dropped, about which nothing is claimed, "
 
 
 class Situation(NamedTuple):
@@ -88,7 +88,7 @@ class Situation(NamedTuple):
     raised_by: tuple = ()
     """What raises the claim's probability of an error, as the selector says."""
     mixed: bool = False
-    """Whether a served model changed on the way."""
+    """Whether a served model changed during the campaign."""
     earlier: Earlier | None = None
     """A campaign before it that tested something else on what counts as fresh."""
     unread: tuple = (0, 0, 1)
@@ -104,8 +104,8 @@ TIED = ("tied", "tied", "eliminated")
 
 MEAN = "on these 5 examples no candidate {}has a mean that is higher{}"
 OTHERS = "on these 5 examples no other candidate {}has a mean that is higher than that of any of these{}"
-MEETS = "b meets the constraints (known exactly), and of all that meet them no candidate has a mean that is higher"
-OPEN_VALUES = "undecided: no comparison is left, and values that metrics lack (winnow query letters metrics)"
+MEETS = "b meets the constraints (known exactly), and of the candidates that meet them, no candidate has a mean that is higher"
+OPEN_VALUES = "undecided: no comparison is left, and missing values of metrics (winnow query letters metrics)"
 VALID = ({"metric": "valid", "at_least": 0.9, "at_most": None},)
 DUEL = "on these 5 examples no candidate {}is preferred over b{}"
 
@@ -118,11 +118,11 @@ SITUATIONS = [
     Situation("mean proven, one dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 5% risk of error)", status=("dropped", "best", "eliminated")),
     Situation("mean proven, two of four dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')} (at most 5% risk of error)", status=("dropped", "best", "dropped", "eliminated")),
     Situation("mean proven with a larger bound, none dropped", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')} (at most 10% risk of error; a 5% risk of error was requested)", status=("eliminated", "best", "eliminated")),
-    Situation("mean proven with a larger bound after drops by a selector that names no reason", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
-    Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
-    Situation("mean proven with a larger bound, one added", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format('', '')} (at most 10% risk of error; a 5% risk of error was requested; {ADDED} raise it), {PLANNED}", raised_by=("added",)),
-    Situation("mean proven with a larger bound, one added and one dropped", "best-mean", "confident", ("proven", 0.15, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added")),
-    Situation("mean proven, one added, and one dropped that was reserved for", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("added",)),
+    Situation("mean proven with a larger bound after drops by a selector that names no reason", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", status=("dropped", "best", "eliminated")),
+    Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
+    Situation("mean proven with a larger bound, one added", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format('', '')} (at most 10% risk of error; a 5% risk of error was requested; {ADDED} increase it), {PLANNED}", raised_by=("added",)),
+    Situation("mean proven with a larger bound, one added and one dropped", "best-mean", "confident", ("proven", 0.15, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign and {ADDED} increase it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added")),
+    Situation("mean proven, one added, and one dropped that was reserved for", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; {ADDED} increase it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("added",)),
     Situation("mean exact", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}"),
     Situation("mean exact without delta", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}", delta=None),
     Situation("mean exact, one dropped", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format(ONE_GONE, '')}", status=("dropped", "best", "eliminated")),
@@ -134,9 +134,9 @@ SITUATIONS = [
     Situation("mean exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated")),
     Situation("mean exhausted with unscored cells, no delta", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=OPEN, delta=None),
     Situation("mean budget, delta asked", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN),
-    Situation("mean budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN),
+    Situation("mean budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was requested", status=OPEN, delta=None, spent=OWN),
     Situation("mean tokens spent, delta asked", "best-mean", "running", NONE, "undecided", "undecided at error probability 0.05: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", status=OPEN, spent=TOKENS),
-    Situation("mean tokens spent, no delta", "best-mean", "running", NONE, "winner, heuristic", "heuristic: the token budget is spent: 16 of 15, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=TOKENS),
+    Situation("mean tokens spent, no delta", "best-mean", "running", NONE, "winner, heuristic", "heuristic: the token budget is spent: 16 of 15, and no error probability (stopping.delta) was requested", status=OPEN, delta=None, spent=TOKENS),
     Situation("mean tokens spent, nothing known, no delta", "best-mean", "running", NONE, "undecided", "undecided: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", best=None, status=OPEN, delta=None, spent=TOKENS),
     Situation("mean all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
     Situation("mean all dropped, no delta", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=None),
@@ -157,10 +157,10 @@ SITUATIONS = [
                                                                                                                                "it "
                                                                                                                                "is "
                                                                                                                                "missing")),
-    Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, heuristic", "heuristic: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
-    Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
+    Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, heuristic", "heuristic: every other candidate was dropped, so there is no candidate to compare it with", status=("dropped", "best", "dropped")),
+    Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed during the campaign, so one candidate stands for two models", mixed=True),
     Situation("mean, a cheaper one chosen", "best-mean", "confident", PROVEN, "no candidate is better by more than 10 points (5% risk of error), proven", "on these 5 examples no candidate has a mean that is higher than that of b or of a by more than 0.1 (at most 5% risk of error)", status=("chosen", "best", "not-better"), epsilon=0.1, costs=COSTS),
-    Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no candidate that was not dropped is better by more than 10 points (7.5% risk of error), proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1 (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS, raised_by=("dropped",)),
+    Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no candidate that was not dropped is better by more than 10 points (7.5% risk of error), proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1 (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS, raised_by=("dropped",)),
     Situation("mean tied, a cheaper one chosen", "best-mean", "confident", PROVEN, "tied: no candidate is better by more than 10 points (5% risk of error), proven", "on these 5 examples the tied candidates and a have means within 0.1 of the highest, and no other candidate has one that is higher by more than 0.1 (at most 5% risk of error)", status=("chosen", "tied", "tied"), epsilon=0.1, costs=COSTS),
     Situation("mean, nobody cheaper chosen", "best-mean", "confident", ("proven", 0.025, ()), "no candidate is better by more than 10 points (2.5% risk of error), proven", f"{MEAN.format('', ' by more than 0.1')} (at most 2.5% risk of error)", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS),
     Situation("mean, budget before one was chosen", "best-mean", "budget", ("proven", 0.025, ()), "no candidate is better by more than 10 points (2.5% risk of error), proven", f"{MEAN.format('', ' by more than 0.1')} (at most 2.5% risk of error)", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS, spent=OWN),
@@ -170,36 +170,36 @@ SITUATIONS = [
     Situation("mean of groups by weight, tied within epsilon", "best-mean", "exhausted", EXACT, "tied: no candidate is better by more than 5 points, exact", "exact: on these 5 examples the tied candidates have weighted means of group means within 0.05 of the highest, and no other candidate has one that is higher by more than 0.05", status=TIED, epsilon=0.05, groups=("mean", "size")),
     Situation("worst group, proven within epsilon", "best-mean", "confident", PROVEN, "no candidate is better by more than 2 points (5% risk of error), proven", "on these 5 examples no candidate has a worst-group mean that is higher by more than 0.02 (at most 5% risk of error)", status=("not-better", "best", "eliminated"), epsilon=0.02, groups=("worst", "equal")),
     Situation("worst group, tied", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have the same worst-group mean, and no other candidate has one that is higher", status=TIED, groups=("worst", "equal")),
-    Situation("worst group, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN, groups=("worst", "equal")),
+    Situation("worst group, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was requested", status=OPEN, delta=None, spent=OWN, groups=("worst", "equal")),
     Situation("mean of groups, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN, groups=("mean", "equal")),
-    Situation("mean of groups, tied, rest proven worse, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "tied, proven", f"on these 5 examples the tied candidates have the same mean of group means, and no other candidate {ONE_GONE}has one that is higher (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("tied", "tied", "dropped"), raised_by=("dropped",), groups=("mean", "equal")),
-    Situation("worst group, proven, one added and one dropped", "best-mean", "confident", ("proven", 0.2, ("planned-additions",)), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a worst-group mean that is higher (at most 20% risk of error; a 5% risk of error was requested; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added"), groups=("worst", "equal")),
+    Situation("mean of groups, tied, rest proven worse, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "tied, proven", f"on these 5 examples the tied candidates have the same mean of group means, and no other candidate {ONE_GONE}has one that is higher (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", status=("tied", "tied", "dropped"), raised_by=("dropped",), groups=("mean", "equal")),
+    Situation("worst group, proven, one added and one dropped", "best-mean", "confident", ("proven", 0.2, ("planned-additions",)), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a worst-group mean that is higher (at most 20% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign and {ADDED} increase it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added"), groups=("worst", "equal")),
     Situation("worst group, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated"), groups=("worst", "equal")),
-    Situation("worst group, all others dropped", "best-mean", "exhausted", EXACT, "winner, heuristic", "heuristic: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped"), groups=("worst", "equal")),
-    Situation("worst group of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", groups=("worst", "equal"), mixed=True),
+    Situation("worst group, all others dropped", "best-mean", "exhausted", EXACT, "winner, heuristic", "heuristic: every other candidate was dropped, so there is no candidate to compare it with", status=("dropped", "best", "dropped"), groups=("worst", "equal")),
+    Situation("worst group of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed during the campaign, so one candidate stands for two models", groups=("worst", "equal"), mixed=True),
     # constraints of best-mean
     Situation("mean under constraints, proven", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples {MEETS} (at most 5% risk of error)", status=("infeasible", "best", "eliminated"), constraints=VALID),
-    Situation("mean under constraints, proven within epsilon, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "no candidate that meets the constraints and was not dropped is better by more than 2 points (10% risk of error), proven", f"on these 5 examples b meets the constraints (known exactly), and of all that meet them no candidate {ONE_GONE}has a mean that is higher by more than 0.02 (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "not-better"), epsilon=0.02, raised_by=("dropped",), constraints=VALID),
-    Situation("mean under constraints, exact", "best-mean", "confident", EXACT, "winner, exact", "exact: on these 5 examples b meets the constraints, and of all that meet them no candidate has a mean that is higher", status=("infeasible", "best", "infeasible"), constraints=VALID),
-    Situation("mean under constraints, all others dropped", "best-mean", "confident", ("proven", 0.15, ()), "winner, proven", "on these 5 examples b meets the constraints (known exactly); every other candidate was dropped, so there is none to compare it with (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "dropped"), raised_by=("dropped",), constraints=VALID),
+    Situation("mean under constraints, proven within epsilon, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "no candidate that meets the constraints and was not dropped is better by more than 2 points (10% risk of error), proven", f"on these 5 examples b meets the constraints (known exactly), and of the candidates that meet them, no candidate {ONE_GONE}has a mean that is higher by more than 0.02 (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", status=("dropped", "best", "not-better"), epsilon=0.02, raised_by=("dropped",), constraints=VALID),
+    Situation("mean under constraints, exact", "best-mean", "confident", EXACT, "winner, exact", "exact: on these 5 examples b meets the constraints, and of the candidates that meet them, no candidate has a mean that is higher", status=("infeasible", "best", "infeasible"), constraints=VALID),
+    Situation("mean under constraints, all others dropped", "best-mean", "confident", ("proven", 0.15, ()), "winner, proven", "on these 5 examples b meets the constraints (known exactly); every other candidate was dropped, so there is no candidate to compare it with (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", status=("dropped", "best", "dropped"), raised_by=("dropped",), constraints=VALID),
     Situation("mean under constraints, tied", "best-mean", "confident", PROVEN, "tied, proven", "on these 5 examples the tied candidates meet the constraints (known exactly) and have the same mean, and no other candidate that meets them has one that is higher (at most 5% risk of error)", status=TIED, constraints=VALID),
     Situation("mean under constraints, tied within epsilon", "best-mean", "confident", EXACT, "tied: no candidate that meets the constraints is better by more than 5 points, exact", "exact: on these 5 examples the tied candidates meet the constraints and have means within 0.05 of the highest of all that meet them, and no other candidate that meets them has one that is higher by more than 0.05", status=TIED, epsilon=0.05, constraints=VALID),
     Situation("nobody meets the constraints, proven", "best-mean", "confident", PROVEN, "none", "on these 5 examples no candidate meets the constraints (at most 5% risk of error)", best=None, status=("unfit", "unfit", "infeasible"), constraints=VALID),
-    Situation("nobody meets the constraints, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "none", f"on these 5 examples no candidate {ONE_GONE}meets the constraints (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", best=None, status=("dropped", "unfit", "infeasible"), raised_by=("dropped",), constraints=VALID),
+    Situation("nobody meets the constraints, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "none", f"on these 5 examples no candidate {ONE_GONE}meets the constraints (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", best=None, status=("dropped", "unfit", "infeasible"), raised_by=("dropped",), constraints=VALID),
     Situation("nobody meets the constraints, exact", "best-mean", "confident", EXACT, "none", "exact: on these 5 examples no candidate meets the constraints", best=None, status=("infeasible",) * 3, constraints=VALID),
     Situation("nobody meets the constraints, of a served model that changed", "best-mean", "confident", PROVEN, "undecided", "undecided: the campaign ended without an answer", best=None, status=("eliminated",) * 3, constraints=VALID, mixed=True),
-    Situation("mean under constraints of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", constraints=VALID, mixed=True),
+    Situation("mean under constraints of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed during the campaign, so one candidate stands for two models", constraints=VALID, mixed=True),
     Situation("mean under constraints, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "active"), spent=OWN, constraints=VALID),
     Situation("mean under constraints, budget, all out but one", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "unfit"), spent=OWN, constraints=VALID),
     Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES}, or scores (a lacks 2, b lacks 1; winnow query letters coverage) could still change which candidate is best under the constraints{AGAIN}", status=("active", "active", "eliminated"), constraints=VALID),
     Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES} could still change which candidate is best under the constraints{AGAIN}", status=OPEN, unread=(), constraints=VALID),
     # the m best of best-mean
     Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')} (at most 5% risk of error)", status=("top", "top", "eliminated"), top_m=2),
-    Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no other candidate that was not dropped is better than any of the 2 named by more than 2 points (7.5% risk of error), proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')} (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
+    Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no other candidate that was not dropped is better than any of the 2 named by more than 2 points (7.5% risk of error), proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')} (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
     Situation("mean, two tied for the second place", "best-mean", "exhausted", EXACT, "the 2 best, exact", f"exact: {OTHERS.format('', '')}", status=("tied", "top", "tied", "eliminated"), top_m=2),
     Situation("mean, three tied for two places", "best-mean", "exhausted", EXACT, "tied, exact", f"exact: {OTHERS.format('', '')}", status=("tied", "tied", "tied", "eliminated"), top_m=2),
-    Situation("mean, the two best of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("top", "top", "eliminated"), top_m=2, mixed=True),
-    Situation("mean, the two best, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, top_m=2, spent=OWN),
+    Situation("mean, the two best of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed during the campaign, so one candidate stands for two models", status=("top", "top", "eliminated"), top_m=2, mixed=True),
+    Situation("mean, the two best, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was requested", status=OPEN, delta=None, top_m=2, spent=OWN),
     Situation("mean, the two best, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, top_m=2, spent=OWN),
     # best-mean against a baseline
     Situation("gate running", "best-mean", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=("active", "baseline", "active"), ended=False, baseline="b"),
@@ -210,17 +210,17 @@ SITUATIONS = [
     Situation("gate proven worse without epsilon", "best-mean", "confident", PROVEN, "worse, proven", "on these 5 examples the mean of a is below that of b (at most 5% risk of error in any of this)", status=("worse", "baseline"), baseline="b"),
     Situation("gate proven, of each something", "best-mean", "confident", PROVEN, "decided, proven", "on these 5 examples the mean of d is at most 0.02 below that of b, and the mean of c is above that of b, and the mean of a is more than 0.02 below that of b (at most 5% risk of error in any of this)", status=("worse", "baseline", "better", "no-worse"), epsilon=0.02, baseline="b"),
     Situation("gate exact", "best-mean", "confident", EXACT, "decided, exact", "exact: on these 5 examples the mean of c is not below that of b, and the mean of a is below that of b", status=("worse", "baseline", "no-worse"), baseline="b"),
-    Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse but for 1 dropped, proven", "on these 5 examples the mean of c is more than 0.02 below that of b (at most 5% risk of error in any of this)", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
+    Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse, except 1 dropped, proven", "on these 5 examples the mean of c is more than 0.02 below that of b (at most 5% risk of error in any of this)", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
     Situation("gate budget, nothing shown", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05 for a, c: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "active"), spent=OWN, baseline="b"),
     Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", "on these 5 examples the mean of c is more than 0.02 below that of b (at most 5% risk of error in any of this); undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
-    Situation("gate exact, one dropped", "best-mean", "exhausted", EXACT, "no worse but for 1 dropped, exact", "exact: on these 5 examples the mean of c is not below that of b", status=("dropped", "baseline", "no-worse"), baseline="b"),
+    Situation("gate exact, one dropped", "best-mean", "exhausted", EXACT, "no worse, except 1 dropped, exact", "exact: on these 5 examples the mean of c is not below that of b", status=("dropped", "baseline", "no-worse"), baseline="b"),
     Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", "on these 5 examples the mean of c is above that of b (at most 5% risk of error in any of this); undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
     Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", "on these 5 examples the mean of a is above that of b (at most 5% risk of error in any of this)", status=("better", "baseline"), spent=TOKENS, baseline="b"),
-    Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: no comparison is left, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow gate SPEC --baseline b --fork NEW_NAME asks for these again and reuses all stored texts", status=("active", "baseline", "active"), baseline="b"),
+    Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: no comparison is left, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query letters coverage says why; fix the cause, then run winnow gate SPEC --baseline b --fork NEW_NAME, which repeats these and reuses all stored outputs", status=("active", "baseline", "active"), baseline="b"),
     Situation("gate, baseline dropped", "best-mean", "exhausted", PROVEN, "undecided", "on these 5 examples the mean of c is above that of b (at most 5% risk of error in any of this); undecided for a: b was dropped, so nothing more can be learned", status=("active", "dropped", "better"), baseline="b"),
-    Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: every candidate that was to be held against b was dropped", best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
-    Situation("gate, baseline dropped, nothing shown", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: b was dropped, so that no candidate can be held against it", best=None, status=("active", "dropped", "active"), baseline="b"),
-    Situation("gate of a served model that changed", "best-mean", "confident", PROVEN, "no worse, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("no-worse", "baseline"), mixed=True, baseline="b"),
+    Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: every candidate to compare with b was dropped", best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
+    Situation("gate, baseline dropped, nothing shown", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: b was dropped, so no candidate can be compared with it", best=None, status=("active", "dropped", "active"), baseline="b"),
+    Situation("gate of a served model that changed", "best-mean", "confident", PROVEN, "no worse, heuristic", "heuristic: a served model changed during the campaign, so one candidate stands for two models", status=("no-worse", "baseline"), mixed=True, baseline="b"),
     # best-duel
     Situation("duel running", "best-duel", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
     Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')} (at most 5% risk of error)"),
@@ -256,17 +256,17 @@ SITUATIONS = [
                                                                                                                                                          "it "
                                                                                                                                                          "is "
                                                                                                                                                          "missing")),
-    Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
+    Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
     Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "no candidate is preferred in more than 60% of duels (5% risk of error), proven", f"{DUEL.format('', ' by more than 0.1')} (at most 5% risk of error)", epsilon=0.1),
     Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "the candidate over which no other is preferred is not preferred in more than 60% of duels (5% risk of error), proven", "on these 5 examples the candidate over which no other is preferred is not preferred over b by more than 0.1 (at most 5% risk of error), if some candidate is preferred over, or even with, every other", epsilon=0.1),
-    Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')} (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
-    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "of all candidates that were not dropped, the one over which no other is preferred is not preferred in more than 60% of duels (15% risk of error), proven", f"on these 5 examples, of all {ONE_GONE}the candidate over which no other is preferred is not preferred over b by more than 0.1 (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
+    Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')} (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
+    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "of all candidates that were not dropped, the one over which no other is preferred is not preferred in more than 60% of duels (15% risk of error), proven", f"on these 5 examples, of all {ONE_GONE}the candidate over which no other is preferred is not preferred over b by more than 0.1 (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped during the campaign increase it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
     Situation("duel exact", "best-duel", "exhausted", EXACT, "winner, exact", f"exact: {DUEL.format('', '')}"),
     Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples no candidate is preferred over the tied ones", status=TIED),
     Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
     Situation("duel exhausted in a circle", "best-duel", "exhausted", EXACT, "none", "exact: on these 5 examples no candidate is preferred over, or even with, every other", status=("eliminated",) * 3, unread=()),
     Situation("duel budget, delta asked", "best-duel", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN),
-    Situation("duel budget, no delta", "best-duel", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN),
+    Situation("duel budget, no delta", "best-duel", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was requested", status=OPEN, delta=None, spent=OWN),
     Situation("duel all dropped", "best-duel", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
     # certify
     Situation("certify running", "certify", "running", NONE, "interrupted", "nothing is claimed", best=None, status=OPEN, delta=0.1, ended=False),
@@ -503,13 +503,15 @@ def test_routing_is_said_to_pay_only_where_the_interval_says_so(database, monkey
     assert (f"routing scores {(lower + upper) / 2:+.3f}, between" in said) == (word != "not shown: ")
     assert "between" in said
     assert said.endswith(
-        ", against the best single candidate, whichever that is (by its estimate a), with probability 95%, at "
-        "every round at once"
+        ", compared with the best single candidate, whichever that is (by its estimate a), with 95% confidence, "
+        "simultaneously over all rounds"
     )
     late = replace(answer.standing, has_late=True)
     said = dict(answer_lines(replace(answer, standing=late, dropped=(DROPPED,))))["pays"]
     assert "best single candidate of those that were not dropped, whichever" in said
-    assert "; who joined later is compared on the prompts since then, with probability" in said
+    assert (
+        "; a candidate that joined later is compared on the prompts since then, with 95% confidence" in said
+    )
 
 
 def test_who_shares_the_best_mean_of_a_route_is_named_and_who_was_dropped_is_not_compared(
@@ -522,7 +524,7 @@ def test_who_shares_the_best_mean_of_a_route_is_named_and_who_was_dropped_is_not
         )
         return dict(answer_lines(found))["single"]
 
-    own = "b has the best mean of its own, 0.800 of the 20 prompts scored of it"
+    own = "b has the highest mean, 0.800 on the 20 prompts scored for it"
     assert said(0.2, 0.8, None) == own
     assert said(0.8, 0.8, None) == f"{own}, and so has a"
     assert said(0.8, 0.8, 0.8) == f"{own}, and so have a, c"
@@ -539,16 +541,16 @@ def test_of_the_baseline_of_a_certificate_nothing_is_said_to_be_unknown(database
         found = replace(found, certificate=replace(found.certificate, baseline="b"))
         return dict(answer_lines(found))[word]
 
-    why = "as the tests go from the dearest to the cheapest and end at the first that is not certified: a"
+    why = "because the tests go from the most expensive to the cheapest candidate and end at the first that is not certified: a"
     assert said("untested", "refuted", "untested", "untested") == (
-        f"c: nothing is known of its risk, {why}; nor was b tested, though its drop below itself is 0"
+        f"c: nothing is known about its risk, {why}; b was not tested either, although its drop below itself is 0"
     )
     assert said("untested", "refuted", "untested", "refuted") == (
         f"b: its drop below itself is 0, which was not tested, {why}"
     )
     shown = "a mean drop of at most 0.2 below b was neither shown nor ruled out with the labels so far"
     assert said("open", "refuted", "active", "active") == (
-        f"c: {shown}; nor was it shown of b, though its drop below itself is 0"
+        f"c: {shown}; it was not shown for b either, although its drop below itself is 0"
     )
     assert said("open", "certified", "active", "refuted", best=0) == (
         "b: its drop below itself is 0, which its test did not show with the labels so far"
@@ -633,9 +635,9 @@ def lines_of(database, monkeypatch, name, changes=None, **answer):
 def test_more_labels_need_another_campaign(database, monkeypatch):
     said = lines_of(database, monkeypatch, "certify none, labels spent")["ended"]
     assert said == (
-        "the label budget is spent: 40 of 40; bets look ahead to the last label, so that more labels need "
-        "another campaign: winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE (the chances of error "
-        "of the two add up, if nothing else is another)"
+        "the label budget is spent: 40 of 40; bets depend on the number of labels, so more labels need "
+        "a new campaign: winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE (the error "
+        "probabilities of the two campaigns add up if nothing else differs)"
     )
     other = lines_of(database, monkeypatch, "certify tokens spent")["ended"]
     assert other.endswith("continue with winnow resume letters --set stopping.budget.tokens=MORE")
@@ -670,8 +672,8 @@ def test_that_the_model_is_refuted_is_said_and_nothing_is_said_to_need_it(databa
         claim |= {"kind": "proven", "delta": 0.05}
     said = lines_of(database, monkeypatch, name, selector=FEATURES, claim=claim)
     assert said["model"] == (
-        "refuted: it was found, at error probability 0.05, not to be so that the duels follow the "
-        "Bradley-Terry model on the features of the candidates; what is said here does not take it for granted"
+        "refuted at error probability 0.05: the assumption that the duels follow the "
+        "Bradley-Terry model on the features of the candidates; no result here assumes it"
     )
     assert "Bradley-Terry" not in said["wins"] + said["confidence"]
 
@@ -727,41 +729,45 @@ def test_texts_that_are_not_stored_are_left_out_of_plain_means(database, monkeyp
     situation = next(each for each in SITUATIONS if each.name == "certify by a plain mean")
     answer = answered(database, situation._replace(name=selector, selector=selector), monkeypatch)
     said = dict(answer_lines(replace(answer, stored_texts=(30, 40))))["texts"]
-    assert said.startswith(f"stored ones only: 10 of 40 comparisons have none. Their scores are {become}; ")
+    assert said.startswith(
+        f"only stored outputs are used: 10 of 40 comparisons have no output. Their scores are {become}; "
+    )
 
 
 def test_labels_of_what_nobody_can_answer_are_counted(database, monkeypatch):
     assert "skipped" not in certified(database, monkeypatch)
     assert certified(database, monkeypatch, {"name": "one"}, unanswerable=1)["skipped"] == (
-        "1 label of the 40 used marks its example as unanswerable: in all that is said here of risks "
-        "each is a loss of 1, whatever a candidate answers"
+        "1 label of the 40 used marks its example as unanswerable: each counts as a loss of 1 in all "
+        "risks shown here, whatever a candidate answers"
     )
 
 
 def test_labels_that_the_judge_cannot_read_are_counted(database, monkeypatch):
     assert certified(database, monkeypatch, unreadable=3)["labels"] == (
-        "3 labels are nothing that the judge can read: in all that is said here of risks each is a loss of 1, "
+        "3 labels are not readable by the judge: each counts as a loss of 1 in all risks shown here, "
         "whatever a candidate answers"
     )
 
 
 def test_outputs_that_people_found_unclear_are_counted(database, monkeypatch):
-    said = "people found 2 outputs unclear: in all that is said here of risks each is a loss of 1"
+    said = "annotators marked 2 outputs as unclear: each counts as a loss of 1 in all risks shown here"
     assert certified(database, monkeypatch, unclear=2)["unclear"] == said
     held = certified(database, monkeypatch, {"name": "held"}, unclear=2, baseline="a")
-    assert held["unclear"] == f"{said}, whatever it is held against, but for a, whose drop below itself is 0"
+    assert (
+        held["unclear"] == f"{said}, whatever the baseline scores, except for a, whose drop below itself is 0"
+    )
 
 
 def test_what_is_a_loss_of_1_for_all_others_is_none_for_the_baseline_itself(database, monkeypatch):
     said = certified(database, monkeypatch, unanswerable=1, unreadable=3, baseline="a")
     for word in ("skipped", "labels"):
-        assert said[word].endswith("whatever a candidate answers, but for a, whose drop below itself is 0")
+        assert said[word].endswith("whatever a candidate answers, except for a, whose drop below itself is 0")
 
 
 def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_examples(database, monkeypatch):
     said = certified(database, monkeypatch, selector="r-eval")
     assert said["confidence"] == (
-        "the chance that any certified candidate has a higher risk is at most 0.1, if the labelled examples "
+        "the probability that any certified candidate has a higher risk is at most 0.1, if the labelled examples "
         "were drawn at random from the examples that you will meet in use"
     )
     assert "autoevaluator" not in " ".join(said.values())
@@ -769,7 +775,7 @@ def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_exampl
 
 def test_without_an_autoevaluator_only_labels_may_have_been_seen(database, monkeypatch):
     said = certified(database, monkeypatch, {"name": "seen", "earlier": SEEN}, selector="r-eval")
-    assert "has outcomes by 60 of the 100 labels that count here; if" in said["seen"]
+    assert "has outcomes on 60 of the 100 labelled examples that count here; if" in said["seen"]
 
 
 def test_candidates_of_the_same_cost_are_not_called_dearer_than_the_one_that_is_named(database, monkeypatch):
@@ -803,16 +809,16 @@ def test_who_was_not_tested_is_named_and_no_mean_is_said_to_fail_them(database, 
         == "the plain mean of human losses would certify no candidate of those with human losses (a)"
     )
     assert said["untested"] == (
-        "b, c: nothing is known of their risks, as the tests go from the dearest to the cheapest and end at "
+        "b, c: nothing is known about their risks, because the tests go from the most expensive to the cheapest candidate and end at "
         "the first that is not certified: a"
     )
     winner = {"name": "untested", "status": ("certified", "dropped", "untested"), "best": 0}
     said = certified(database, monkeypatch, winner, **untested | {"plain": "a", "plain_mean": 0.3})
     assert said["plain"] == (
-        "of those with human losses (a), the plain mean of human losses would say a (0.300), without any "
+        "of those with human losses (a), the plain mean of human losses would choose a (0.300), without any "
         "guarantee"
     )
-    assert said["untested"].startswith("c: nothing is known of its risk, as the tests go")
+    assert said["untested"].startswith("c: nothing is known about its risk, because the tests go")
     assert said["untested"].endswith("the first that is not certified: b")
     nobody = dict.fromkeys("abc")
     said = certified(database, monkeypatch, {"name": "nobody"}, **untested | {"means": nobody})
@@ -822,8 +828,8 @@ def test_who_was_not_tested_is_named_and_no_mean_is_said_to_fail_them(database, 
 @pytest.mark.parametrize(
     ("spent", "ended"),
     [
-        (LABELS, "the label budget is spent: 40 of 40; bets look ahead to the last label"),
-        (None, "all 40 examples that may be labelled are used; bets look ahead to the last label"),
+        (LABELS, "the label budget is spent: 40 of 40; bets depend on the number of labels"),
+        (None, "all 40 examples that may be labelled are used; bets depend on the number of labels"),
     ],
 )
 @pytest.mark.parametrize("best", [1, None])
@@ -841,7 +847,7 @@ def test_tests_that_end_for_want_of_labels_say_so_and_whom_they_leave_open(
     )
     assert said["ended"].startswith(ended)
     every = certified(database, monkeypatch, {**changed, "name": "every example"}, labels_used=240)
-    assert every["ended"].startswith("all 240 examples that may be labelled are used; bets look ahead")
+    assert every["ended"].startswith("all 240 examples that may be labelled are used; bets depend on")
     settled = {**changed, "name": "settled", "status": ("certified", "certified", "refuted"), "best": 1}
     if best is not None:
         assert not {"open", "ended"} & set(certified(database, monkeypatch, settled))
@@ -854,8 +860,8 @@ def test_of_a_plain_mean_nothing_is_said_of_bets_and_nothing_is_called_certified
     assert said["passed"] == "none: no candidate seems to have a risk of at most 0.2"
     assert "certified" not in said
     assert said["ended"] == (
-        "the label budget is spent: 40 of 40; a mean is looked at once, with all labels, so that more labels "
-        "need another campaign: winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE"
+        "the label budget is spent: 40 of 40; a mean is read only once, with all labels, so more labels "
+        "need a new campaign: winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE"
     )
 
 
@@ -873,17 +879,17 @@ def test_of_a_certified_baseline_nothing_is_claimed_in_comparison_with_itself(da
     )
     assert lines["certified"].startswith(which)
     assert lines["risk"] == "not tested for b: its drop below itself is 0, whatever it answers"
-    assert lines["confidence"] == "nothing is claimed: no candidate but b itself is certified"
+    assert lines["confidence"] == "nothing is claimed: no candidate except b itself is certified"
     _, lines = said("dearer, too", "certified", "certified", "refuted", best=1)
     assert lines["certified"].startswith(which)
     assert lines["confidence"].startswith(
-        "the chance that any certified candidate but b has a larger mean drop"
+        "the probability that any certified candidate except b has a larger mean drop"
     )
     top, lines = said("cheaper, too", "certified", "certified", "certified", best=2)
     assert top == "winner, proven"
     assert lines["certified"].startswith("c, the cheapest candidate that was shown to have a mean drop")
     assert lines["confidence"].startswith(
-        "the chance that any certified candidate but b has a larger mean drop"
+        "the probability that any certified candidate except b has a larger mean drop"
     )
 
 
@@ -894,7 +900,7 @@ def test_where_a_drop_is_limited_it_is_drops_that_are_told(database, monkeypatch
     said = dict(answer_lines(replace(answer, certificate=replace(answer.certificate, baseline="c"))))
     assert said["refuted"].startswith("a: a mean drop of more than 0.2 below c (")
     assert said["confidence"].startswith(
-        "the chance that any certified candidate has a larger mean drop is at most"
+        "the probability that any certified candidate has a larger mean drop is at most"
     )
     assert ": its mean drop below c against human labels" in said["risk"]
 
@@ -955,13 +961,13 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
         "upper": [0.01, None, 0.2],
     }
     told = lines_of(database, monkeypatch, "gate exact", differences=differences)
-    assert told["baseline"] == "b: mean 0.800 by what was scored"
+    assert told["baseline"] == "b: mean 0.800 on the scored examples"
     assert told["no worse"] == (
-        "c: +0.100 against b where both were scored; on the 5 examples between +0.050 and +0.200 (95% confidence for "
+        "c: +0.100 against b on examples scored for both; on the 5 examples between +0.050 and +0.200 (95% confidence for "
         "all intervals and rounds together)"
     )
     assert told["worse"] == (
-        "a: -0.600 against b where both were scored; on the 5 examples at least -0.700. It is known that it is below 0; "
+        "a: -0.600 against b on examples scored for both; on the 5 examples at least -0.700. It is known that it is below 0; "
         "the number itself is less certain"
     )
 
@@ -990,7 +996,7 @@ def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their
     assert told["baseline"] == "b: mean 0.800 on the 5 examples (known exactly)"
     assert told["no worse"] == "c: +0.100 against b on the 5 examples (known exactly)"
     assert told["worse"].startswith(
-        "a: -0.600 against b where both were scored; on the 5 examples between -0.600 and -0.600 (95% "
+        "a: -0.600 against b on examples scored for both; on the 5 examples between -0.600 and -0.600 (95% "
     )
 
 
@@ -1045,7 +1051,7 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
 AT_MOST = "at most 0.061 (95% confidence for all intervals and rounds together)"
 """An interval of a lead without its lower end."""
 LESS_WELL = "the number itself is less certain"
-ONE_IS_WRONG = "One of the two is wrong: such errors are what both allow for"
+ONE_IS_WRONG = "One of the two is wrong; each has its own error probability"
 BOTH = "between -0.009 and 0.061 (95% confidence for all intervals and rounds together)"
 
 
@@ -1091,11 +1097,11 @@ LEADS = [
     Lead("mean proven missing", (-0.009, 0.026, 0.061), (f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is proven that it is not behind, if "
 f"the outcome that a comparison would have had does not affect whether it is missing; {LESS_WELL}")),
     Lead("worst group, proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 in the worst-group mean on the 5 examples, {AT_MOST}. It is proven that it is behind by at most 0.02; {LESS_WELL}"),
-    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. It is proven that it is above 0; {LESS_WELL}"),
-    Lead("gate proven no worse", (-0.019, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {BOTH.replace('-0.009', '-0.019').replace('0.061', '+0.061')}"),
-    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. It is proven that it is at least -0.02; {LESS_WELL}"),
-    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b where both were scored; on the 5 examples {AT_MOST.replace('most 0', 'least -0')}. It is proven that it is below -0.02; {LESS_WELL}"),
-    Lead("gate budget, nothing shown", (-0.009, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {BOTH.replace('0.061', '+0.061')}"),
+    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. It is proven that it is above 0; {LESS_WELL}"),
+    Lead("gate proven no worse", (-0.019, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {BOTH.replace('-0.009', '-0.019').replace('0.061', '+0.061')}"),
+    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. It is proven that it is at least -0.02; {LESS_WELL}"),
+    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b on examples scored for both; on the 5 examples {AT_MOST.replace('most 0', 'least -0')}. It is proven that it is below -0.02; {LESS_WELL}"),
+    Lead("gate budget, nothing shown", (-0.009, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {BOTH.replace('0.061', '+0.061')}"),
 ]  # fmt: skip
 
 
@@ -1225,11 +1231,11 @@ def test_of_a_route_only_what_was_scored_is_told(database, monkeypatch):
         return dict(answer_lines(replace(answer, standing=replace(STANDING, **changes))))["routes"]
 
     assert routes(mean=0.8634, scored=1, late_mean=None, late_scored=0) == (
-        "0.863 mean score of the 1 prompt scored so far"
+        "mean score 0.863 on the 1 prompt scored so far"
     )
     late = routes(mean=0.8634, scored=30, late_mean=0.5, late_scored=2)
-    assert late == "0.863 mean score of the 30 prompts scored so far; 0.500 of the last 2 of them"
-    assert routes(late_mean=0.5, late_scored=1).endswith("; 0.500 of the last of them")
+    assert late == "mean score 0.863 on the 30 prompts scored so far; 0.500 on the last 2 of them"
+    assert routes(late_mean=0.5, late_scored=1).endswith("; 0.500 on the last of them")
 
 
 def test_who_was_dropped_over_a_few_outcomes_is_not_said_to_have_been_judged_on_none(database, monkeypatch):
@@ -1279,7 +1285,7 @@ def test_that_every_candidate_was_shown_to_be_beaten_is_an_answer(
 def test_a_budget_that_ends_the_search_for_a_cheaper_candidate_is_named(database, monkeypatch):
     told = lines_of(database, monkeypatch, "mean, budget before one was chosen")
     assert told["chosen"] == (
-        "b so far; not all that are cheaper were tested yet: the comparison budget is spent: 40 of 40; continue "
+        "b so far; some cheaper candidates are not tested yet: the comparison budget is spent: 40 of 40; continue "
         "with winnow resume letters --set stopping.budget=MORE"
     )
 
@@ -1329,8 +1335,8 @@ def test_intervals_of_lists_that_were_added_hold_less_surely_unless_they_were_ex
 def test_who_is_out_by_a_constraint_is_named_and_how_surely(database, monkeypatch):
     told = lines_of(database, monkeypatch, "nobody meets the constraints, proven")
     assert told["winner"] == "none: no candidate meets the constraints"
-    missed = "1 of 3 candidates cannot meet the constraints, whatever is not known of them: c"
-    unfit = "2 of 3 candidates are eliminated by bets that they miss a constraint, which is not certain of each by itself"
+    missed = "1 of 3 candidates cannot meet the constraints, whatever their missing values are: c"
+    unfit = "2 of 3 candidates are eliminated by bets that they violate a constraint, which is not certain for each one"
     assert (told["missed"], told["unfit"]) == (missed, f"{unfit}: a, b")
 
 
@@ -1350,7 +1356,7 @@ def test_who_is_out_as_both_means_are_known_is_counted_beside_those_that_bets_sh
     answer = answered(database, situation._replace(**status), monkeypatch, bets=bets)
     assert dict(answer_lines(answer))["eliminated"] == f"{said} comparisons"
     told = dict(answer_lines(replace(answer, without_text=2)))
-    assert told["eliminated"] == f"{said} comparisons, those without a text among them"
+    assert told["eliminated"] == f"{said} comparisons, including those without an output"
 
 
 def test_a_cheaper_candidate_that_was_chosen_is_not_told_to_be_out(database, monkeypatch):
@@ -1372,7 +1378,7 @@ def test_who_is_out_but_for_epsilon_is_said_to_be_active_and_settles_nothing(dat
     answer = answered(database, situation, monkeypatch, bets=bets)
     told = dict(answer_lines(answer))
     assert told["eliminated"] == (
-        "1 of 3 candidates, the last (a) after 5 rounds and 13 comparisons; a may still be the best, by "
+        "1 of 3 candidates, the last (a) after 5 rounds and 13 comparisons; a can still be the best, by "
         "at most 0.1, and is active in tables"
     )
     assert answer.contenders == ("b", "c")

@@ -126,7 +126,8 @@ def test_the_answer_says_that_the_chances_add_up_and_one_without_a_claim_does_no
         listed = campaign_status(Look(session, record)).answer
     assert listed.asked_before is None
     assert dict(status_lines(answer, TOTALS))["asked"] == (
-        "the same before, by other draws or another test: first, second. The chances that one of these "
-        "answers is wrong add up, and an answer that is picked among them may be wrong by their sum"
+        "the same question before, with other draws or another test: first, second. The "
+        "error probabilities of these answers add up: an answer that is picked among them can be wrong with "
+        "a probability of up to their sum"
     )
     assert "asked" not in dict(status_lines(listed, TOTALS))

@@ -160,7 +160,7 @@ def test_an_outcome_that_was_changed_with_its_digests_is_noticed(copy, name, cha
         ),
         (
             "UPDATE campaigns SET spec = json_set(spec, '$.history', json('[\"scores.csv\"]')) WHERE id = 1",
-            "it learned from scores.csv, and no file is read here",
+            "its history contains the file scores.csv, and no file is read here",
         ),
     ],
 )

@@ -163,7 +163,7 @@ def test_a_candidate_left_out_is_dropped_and_the_answer_says_so(database, path):
     answer = status.answer
     assert {each.name for each in answer.dropped} == TALKS
     lines = [sentence for _, sentence in answer_lines(answer)]
-    assert any(line.startswith("talks/plain: left out by its user in round 2") for line in lines)
+    assert any(line.startswith("talks/plain: excluded by a user in round 2") for line in lines)
     assert not [each for each in findings if each.is_wrong]
     with database.reading() as session:
         asked = session.execute(text("SELECT arms FROM rounds WHERE number > 1")).scalars()

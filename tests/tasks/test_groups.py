@@ -172,7 +172,7 @@ def run_to_the_end(database, path):
 
 WORDS = {
     "mean": (
-        "mean of group means: the mean of a candidate's means on the groups of examples, all counting alike",
+        "mean of group means: the mean of a candidate's means on the groups of examples, with equal weights",
         "has a mean of group means that is higher",
     ),
     "worst": (
@@ -190,7 +190,7 @@ def test_the_answer_says_what_was_compared(tmp_path, objective):
     lines, by_level = run_to_the_end(database, path)
     of_groups, sure = WORDS[objective]
     noun = of_groups.partition(":")[0]
-    assert lines["groups"] == f"by level; {of_groups} (winnow query grouped tags has these)"
+    assert lines["groups"] == f"by level; {of_groups} (winnow query grouped tags shows them)"
     assert sure in lines["confidence"] or f"the same {noun}" in lines["confidence"]
     assert f"1.000 as {noun} on the 10 examples (known exactly)" in lines["mean"]
     assert lines["new examples"] == "nothing is computed for them if groups are compared"

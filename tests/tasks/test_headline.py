@@ -142,7 +142,7 @@ def test_assumptions_of_a_claim_are_said_with_it():
 
 
 def test_a_plug_in_stands_for_its_claim_itself():
-    assert "by the word of the plug-in mine" in said(WON, plugin="mine")[1]
+    assert "according to the third-party selector mine" in said(WON, plugin="mine")[1]
 
 
 def test_scores_that_are_all_0_recommend_nobody():
@@ -178,7 +178,7 @@ def test_an_open_question_names_who_is_left():
     ("outcome", "first"),
     [
         (None, "Not finished: a leads so far, mean 0.900 (0.800 to 0.950)."),
-        ("waiting", "Waiting for 0 judgments of people."),
+        ("waiting", "Waiting for 0 judgments by annotators."),
         ("failed", "No answer: every candidate was dropped."),
     ],
 )

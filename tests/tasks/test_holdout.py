@@ -354,9 +354,7 @@ def test_a_value_that_is_missing_counts_at_its_worst_and_all_intervals_share_the
     assert (third.mean, third.valued, third.lower, third.upper) == (None, 0, 0.0, 1.0)
     said = [line for key, line in held_out_lines(replace(ANSWER, held_out=found)) if key == "held out"]
     assert "this interval and the next 3 all hold with probability 95%" in said[0]
-    assert said[1].startswith(
-        "a at least 0.9: 1.000 on these (20 without an outcome, left out of this number"
-    )
+    assert said[1].startswith("a at least 0.9: 1.000 on these (20 without an outcome: excluded here")
     assert said[1].endswith("(together with the interval above)")
     assert said[3] == "c at least 1: not known, none of the 40 comparisons has a value"
 
@@ -406,7 +404,7 @@ def test_the_words_of_a_scored_winner():
     found = completed(STANDING, ones, [0.5] * 40)
     said = dict(held_out_lines(replace(ANSWER, held_out=found)))
     assert said["held out"] == (
-        f"0.750 on the 40 examples that selection never saw; on new examples like these between "
+        f"0.750 on the 40 examples that selection did not use; on new examples like these between "
         f"0.508 and 0.946{SURE}; {CURSED}; the held-out mean has no such bias"
     )
     assert said["ahead by"] == (
@@ -521,8 +519,8 @@ def test_of_a_server_that_changed_nothing_is_guaranteed():
 def test_the_words_of_comparisons_without_an_outcome():
     found = completed(replace(STANDING, scored=39), [None] + [1.0] * 39, [None, None] + [0.5] * 38)
     said = dict(held_out_lines(replace(ANSWER, held_out=found)))
-    assert "never saw (1 without an outcome, left out of this number and at their worst" in said["held out"]
-    assert "same examples (2 without an outcome, left out" in said["ahead by"]
+    assert "did not use (1 without an outcome: excluded here, and counted as the worst" in said["held out"]
+    assert "same examples (2 without an outcome: excluded" in said["ahead by"]
     alone = held_out_lines(replace(ANSWER, held_out=completed(STANDING, [1.0] * 40)))
     assert [word for word, _ in alone] == ["held out"]
     assert "(this interval holds with probability 95%, if" in alone[0][1]
@@ -534,10 +532,10 @@ def test_the_words_of_comparisons_without_an_outcome():
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"outcome": None}, "3 of the 40 examples that selection does not see are scored for a so far"),
+        ({"outcome": None}, "3 of the 40 examples that selection does not use are scored for a so far"),
         (
             {"limit": TOKENS},
-            "not known: 3 of the 40 examples that selection does not see are scored for a, then the token "
+            "not known: 3 of the 40 examples that selection does not use are scored for a, then the token "
             f"budget is spent: 16 of 15; {CURSED}",
         ),
     ],
@@ -660,7 +658,7 @@ def test_what_is_kept_for_finalists_that_are_not_there_lets_nothing_be_asked(
         found = campaign_status(Look(session, record))
     assert found.is_settled is not goes_on
     assert (
-        "the budget is spent but for what is kept for held-out examples"
+        "the budget is spent except for the part reserved for held-out examples"
         in dict(answer_lines(found.answer))["confidence"]
     )
 

@@ -238,7 +238,7 @@ def test_where_it_is_not_estimated_the_line_says_why(tmp_path, changes, because)
         record = campaign_records.get_campaign(session, record.name)
     lines, answer = lines_of(database, record)
     assert answer.next_step.comparisons is None
-    assert lines["next"] == f"how many more comparisons would settle it is not estimated: {because}"
+    assert lines["next"] == f"the number of further comparisons is not estimated: {because}"
 
 
 def test_a_campaign_that_is_too_large_is_not_simulated(tmp_path, monkeypatch):

@@ -88,8 +88,8 @@ def test_the_answer_counts_the_outputs_of_which_one_of_several_judges_said_nothi
     lines = dict(status_lines(status.answer, status.totals))
     assert 0 < n_refused < GRID
     assert lines["judge"] == (
-        "every score is what one, other said of an output, asked as the file says; other said nothing that "
-        f"could be read of {n_refused}, and the others' word alone counts"
+        "scores are verdicts of one, other on outputs, with the prompts and settings of the file; other gave "
+        f"no readable verdict on {n_refused}, for which only the other judges count"
     )
 
 

@@ -197,7 +197,7 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
     with database.reading() as session:
         status = campaign_status(Look(session, campaign_records.get_campaign(session, "several")))
     lines = dict(status_lines(status.answer, status.totals))
-    assert lines["judge"].startswith("scores come from rules and from what judge said of an output")
+    assert lines["judge"].startswith("scores come from rules and from verdicts of judge on outputs")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
         ),
         (
             {"metrics": [{"name": "chosen", "judge": BEST_OF}]},
-            "metrics[0].judge.type: judge best-of chooses among the texts of a pair, and a metric is the",
+            "metrics[0].judge.type: judge best-of chooses among the outputs of a pair, and a metric is the",
         ),
         ({"samples": 0}, "samples.n: must be at least 2"),
         ({"samples": 101}, "samples.n: must be at most 100"),
@@ -326,5 +326,5 @@ def test_the_answer_says_what_a_score_is(tmp_path, database):
             for name in ("several", "plain")
         }
     lines = {name: dict(status_lines(each.answer, each.totals)) for name, each in statuses.items()}
-    assert lines["several"]["score"] == "of an example: pass@2 of 4 texts, as they were drawn"
+    assert lines["several"]["score"] == "of an example: pass@2 of 4 outputs that were drawn"
     assert "score" not in lines["plain"]

@@ -160,7 +160,7 @@ def test_other_uses_of_its_scores_are_refused_or_judge_all(run):
     assert exhaustive_campaign(checked).spec.judge.spare is None
     with (
         database.reading() as session,
-        pytest.raises(ScoreTableError, match="has no scores where outputs were equal"),
+        pytest.raises(ScoreTableError, match="has no scores for equal outputs"),
     ):
         ended_table(session, "campaign:spared", database.url)
     again = rescoring_campaign(database, "spared", None, None, [], lambda *_: None)

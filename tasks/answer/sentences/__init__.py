@@ -1,1 +1,1 @@
-"""Sentences about an answer."""
+"""Sentences about an answer, derived from its data."""

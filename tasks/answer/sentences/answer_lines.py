@@ -1,4 +1,4 @@
-"""Sentences about an answer, derived only from its outcome, its claim and its statuses."""
+"""Lines about an answer, derived only from its outcome, claim and statuses."""
 
 import re
 
@@ -32,7 +32,7 @@ SAME_ASSUMPTIONS = ", under the assumptions of the line confidence"
 
 
 def people_lines(answer: Answer) -> list[Line]:
-    """Lines on the annotators to whose judgments claims refer, and on missing judgments.
+    """Lines on the annotators, whose judgments are the scores, and on open judgments.
 
     Empty without a human judge.
     """
@@ -47,27 +47,27 @@ def people_lines(answer: Answer) -> list[Line]:
         lines.append(
             (
                 "judge",
-                f"{what} a judgment of the annotators ({whose}); claims are about their judgments, and "
+                f"{what} a judgment by an annotator ({whose}); claims are about these judgments, and "
                 f"assume the same standard {alike}",
             )
         )
     if people.wanted:
         wanted = count_of(people.wanted, "judgment")
-        lines.append(("waiting", f"for {wanted} of people"))
+        lines.append(("waiting", f"for {wanted} by annotators"))
     return lines
 
 
 def headline(answer: Answer, state: str) -> str:
-    """The state of a campaign in a few words, such as "winner, proven"."""
+    """State of a campaign in a few words, such as "winner, proven"."""
     found = badge(answer)
     return outcome_words(answer, state) + ("" if found is None else f", {found}")
 
 
 def outcome_words(answer: Answer, state: str) -> str:
-    """The words for the outcome of a campaign, or its state if it has not ended.
+    """The outcome of a campaign in words, or its state if it has not ended.
 
     Models that were unreachable at the start are named, because the outcome does not cover them. Scores that
-    are all 0 are named too: an answer about them looks like one about candidates that work.
+    are all 0 are mentioned, too: an answer about them looks like one about candidates that work.
     """
     without = f" without {list_of([*answer.left_out])}" if answer.left_out else ""
     unsolved = f" ({UNSOLVED})" if answer.is_unsolved else ""
@@ -90,21 +90,21 @@ def _outcome_words(answer: Answer, state: str) -> str:
 
 
 def badge(answer: Answer) -> str | None:
-    """The kind of the claim about an answer; None for other outcomes and for a baseline."""
+    """Kind of the claim about an answer; None for a baseline and without a claim."""
     if answer.is_own_baseline:
         return None
     return answer.claim.kind if answer.outcome in ("winner", "tied", "policy", "decided") else None
 
 
 def subject(answer: Answer) -> str:
-    """The subject of a headline: the best so far, or the baseline that others are compared with."""
+    """The subject of a headline: the best so far, or the baseline of a comparison."""
     if answer.baseline is not None:
         return f"against {answer.baseline}"
     return list_of(answer.top) or answer.best or "nothing known"
 
 
 def answer_lines(answer: Answer) -> list[Line]:
-    """The lines of an answer: the best candidate, its results, their confidence, and new examples."""
+    """All lines of an answer: best candidate, results, confidence, new examples."""
     lines = [*_lines(answer), *_plugin_lines(answer), *_judge_lines(answer), *people_lines(answer)]
     lines += [*_stored_lines(answer), *left_out_lines(answer), *_unsolved_lines(answer)]
     lines = _with_shown(lines, answer)
@@ -112,14 +112,14 @@ def answer_lines(answer: Answer) -> list[Line]:
 
 
 def _with_shown(lines: list[Line], answer: Answer) -> list[Line]:
-    """Add to the last line on new examples whether outputs were seen before the campaign began."""
+    """Add to the last line on new examples that outputs were seen before the start."""
     places = [place for place, (word, _) in enumerate(lines) if word == "new examples"]
     if not answer.shown or not places:
         return lines
     seen = (
-        f"; outputs of {count_of(answer.shown, 'example')} of these were seen before it began (winnow try or "
-        "compare): nothing here holds for new examples if a candidate, the judge or a setting was changed "
-        "after that"
+        f"; outputs on {count_of(answer.shown, 'example')} of these were shown before the campaign began "
+        "(winnow try or compare): nothing here holds for new examples if a candidate, the judge or a setting "
+        "was changed afterwards"
     )
     return [(word, said + seen if place == places[-1] else said) for place, (word, said) in enumerate(lines)]
 
@@ -146,7 +146,7 @@ def _lines(answer: Answer) -> list[Line]:
 
 
 def _plugin_lines(answer: Answer) -> list[Line]:
-    """The line on a claim of a third-party selector, which Winnow has not verified."""
+    """The line on a claim by a third-party selector, which Winnow has not verified."""
     if answer.plugin is None or not answer.is_guaranteed:
         return []
     said = (
@@ -156,41 +156,41 @@ def _plugin_lines(answer: Answer) -> list[Line]:
 
 
 def _judge_lines(answer: Answer) -> list[Line]:
-    """The line on models that score outputs: all claims refer to their scores."""
+    """The line on models that score outputs: all claims are about their scores."""
     if not answer.judges:
         return []
-    said = f"what {list_of(answer.judges)} said of an output, asked as the file says"
+    said = f"verdicts of {list_of(answer.judges)} on outputs, with the prompts and settings of the file"
     for judge, count in answer.silent.items():
-        said += f"; {judge} said nothing that could be read of {count:,}, and the others' word alone counts"
+        said += f"; {judge} gave no readable verdict on {count:,}, for which only the other judges count"
     return [
         (
             "judge",
-            f"scores come from rules and from {said}" if answer.judged_in_part else f"every score is {said}",
+            f"scores come from rules and from {said}" if answer.judged_in_part else f"scores are {said}",
         )
     ]
 
 
 def _stored_lines(answer: Answer) -> list[Line]:
-    """The line on the comparisons that an answer covers if it is based only on stored outputs."""
+    """The line on comparisons without a stored output, if none can be generated."""
     if answer.stored_texts is None:
         return []
     had, asked = answer.stored_texts
     if had == asked:
-        return [("texts", f"all {asked} comparisons use stored texts; none was generated")]
+        return [("texts", f"all {asked} comparisons use stored outputs; no output was generated")]
     by_plain_mean = answer.certificate is not None and not answer.certificate.is_reliable
     become = "left out of every mean" if by_plain_mean else "assumed to be the worst for the claim"
     return [
         (
             "texts",
-            f"stored ones only: {asked - had:,} of {asked:,} comparisons have none. "
-            f"Their scores are {become}; which candidates have texts depends on "
+            f"only stored outputs are used: {asked - had:,} of {asked:,} comparisons have no output. "
+            f"Their scores are {become}; which outputs are stored depends on "
             "other campaigns, so a mean over them does not estimate the mean on all examples",
         )
     ]
 
 
 def _unsolved_lines(answer: Answer) -> list[Line]:
-    """The line on scores that are all 0: usually, outputs are read incorrectly."""
+    """The line on scores that are all 0, usually because outputs are read incorrectly."""
     if not answer.is_unsolved:
         return []
     said = f"all are 0: {UNSOLVED}"
@@ -198,17 +198,17 @@ def _unsolved_lines(answer: Answer) -> list[Line]:
         return [("scores", said)]
     remedy = (
         f"read outputs and targets (winnow query {answer.campaign} comparisons), and correct the judge, the "
-        "prompts or max_tokens; if the examples are that hard, --allow-all-zero (execution.allow_all_zero: "
-        "true) lets it count as an answer"
+        "prompts or max_tokens; if the examples are that hard, accept the answer with --allow-all-zero "
+        "(execution.allow_all_zero: true)"
     )
     return [("scores", f"{said}; {remedy}")]
 
 
 def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
-    """The lines, with the confidence of all intervals stated only in the first of them."""
+    """Keep the confidence of all intervals only in the first line that has it."""
     phrase = held(answer)
     first = next((number for number, (_, sentence) in enumerate(lines) if phrase in sentence), 0)
-    if ABOUT_ALL not in phrase:  # it is about one interval
+    if ABOUT_ALL not in phrase:  # the phrase is about one interval
         return lines
     return [
         (word, sentence if number <= first else sentence.replace(phrase, ""))
@@ -217,12 +217,12 @@ def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
 
 
 def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
-    """The lines of a certificate, with the claim's assumptions stated in full only once.
+    """Keep the assumptions of a certificate's claim only in the line "confidence".
 
-    They are long, and three sentences there depend on them.
+    They are long, and three lines of a certificate depend on them.
     """
     phrase = "" if answer.certificate is None else assumed(answer, answer.intervals_if)
-    whole = re.compile(re.escape(phrase) + "(?! and )")  # where nothing more is taken for granted
+    whole = re.compile(re.escape(phrase) + "(?! and )")  # only where no further assumption follows
     if not phrase or not any(word == "confidence" and whole.search(sentence) for word, sentence in lines):
         return lines
     return [
@@ -232,32 +232,32 @@ def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
 
 
 def _refuted(answer: Answer) -> list[Line]:
-    """Lines on assumptions of the method that the outcomes refuted."""
+    """The lines on assumptions of the method that the outcomes refuted."""
     sure = LEVEL if answer.delta is None else answer.delta
     return [
         (
             "model",
-            f"refuted: it was found, at error probability {sure:g}, not to be so that {IF[each]}; what is "
-            "said here does not take it for granted",
+            f"refuted at error probability {sure:g}: the assumption that {IF[each]}; no result here "
+            "assumes it",
         )
         for each in answer.refuted
     ]
 
 
 def _open(answer: Answer) -> list[Line]:
-    """The line on candidates that may still be the best, if the question is open."""
+    """The line on candidates that can still be the best, while the question is open."""
     if answer.is_guaranteed or answer.outcome == "policy" or len(answer.contenders) < 2:
         return []
     return [("open", f"between {list_of(answer.contenders)}")]
 
 
 def _next(answer: Answer) -> list[Line]:
-    """The line on the comparisons that would probably settle an undecided answer."""
+    """The line on the estimated comparisons that would settle an undecided answer."""
     found = answer.next_step
     if found is None:
         return []
     if found.comparisons is None or found.fewest is None or found.most is None:
-        return [("next", f"how many more comparisons would settle it is not estimated: {found.because}")]
+        return [("next", f"the number of further comparisons is not estimated: {found.because}")]
     shown = "no other candidate is better"
     if answer.top_m > 1:
         shown = f"no candidate outside of the {answer.top_m} best is better than one of them"

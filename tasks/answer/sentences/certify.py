@@ -25,15 +25,15 @@ COSTS = {
     "price": "its price is {} as certify.costs counts it",
     "custom": "its cost is {} as certify.costs counts it",
 }
-"""The words for a cost, by `certify.cost`."""
-LOSS_OF_1 = "in all that is said here of risks each is a loss of 1"
+"""A candidate's cost in words, by `certify.cost`."""
+LOSS_OF_1 = "each counts as a loss of 1 in all risks shown here"
 DROP_OF_0 = "its drop below itself is 0"
 GIVEN = ("price", "custom")
-"""Kinds of cost whose numbers are written in the campaign's file."""
+"""Kinds of cost whose values are in the campaign's file."""
 
 
 def lines_of(answer: Answer) -> list[Line]:
-    """Lines on certified candidates, the confidence, and the candidate that a plain estimate would choose."""
+    """Lines on certified candidates, confidence, and the choice of a plain mean."""
     certificate = answer.certificate
     assert certificate is not None
     word = "certified" if _is_shown(answer, certificate) else "passed"
@@ -54,7 +54,7 @@ def lines_of(answer: Answer) -> list[Line]:
 
 
 def headline_of(answer: Answer) -> tuple[str, str]:
-    """The certified candidates, and the confidence."""
+    """The certified candidates, and the confidence, as two sentences."""
     certificate = answer.certificate
     assert certificate is not None
     if answer.outcome in (None, "waiting") and certificate.waits_for:
@@ -66,12 +66,15 @@ def headline_of(answer: Answer) -> tuple[str, str]:
 
 
 def _is_shown(answer: Answer, certificate: Certificate) -> bool:
-    """Whether the statements about risks are proven, not only estimated."""
+    """Whether statements about risks are proven instead of only estimated."""
     return certificate.is_reliable and not answer.is_mixed
 
 
 def _passed_over(certificate: Certificate) -> list[Line]:
-    """Lines on unanswerable or unreadable labels and on unclear outputs; each is a loss of 1."""
+    """Lines on outputs and labels that count as a loss of 1.
+
+    These are unanswerable or unreadable labels and unclear outputs.
+    """
     lines = []
     n, unclear = certificate.unanswerable, certificate.unclear
     own = _own(certificate)
@@ -81,41 +84,47 @@ def _passed_over(certificate: Certificate) -> list[Line]:
         lines.append(("skipped", f"{what}: {LOSS_OF_1}, whatever a candidate answers{own}"))
     if certificate.unreadable:
         are = "is" if certificate.unreadable == 1 else "are"
-        what = f"{count_of(certificate.unreadable, 'label')} {are} nothing that the judge can read"
+        what = f"{count_of(certificate.unreadable, 'label')} {are} not readable by the judge"
         lines.append(("labels", f"{what}: {LOSS_OF_1}, whatever a candidate answers{own}"))
     if unclear:
-        what = f"people found {count_of(unclear, 'output')} unclear"
-        against = "" if certificate.baseline is None else f", whatever it is held against{own}"
+        what = f"annotators marked {count_of(unclear, 'output')} as unclear"
+        against = "" if certificate.baseline is None else f", whatever the baseline scores{own}"
         lines.append(("unclear", f"{what}: {LOSS_OF_1}{against}"))
     return lines
 
 
 def _own(certificate: Certificate) -> str:
-    """The end of a sentence on losses of 1; the baseline's drop below itself is 0, so it is excluded."""
+    """The end of a sentence on losses of 1, which excludes the baseline.
+
+    The baseline's drop below itself is always 0.
+    """
     baseline = certificate.baseline
-    return "" if baseline is None else f", but for {baseline}, whose drop below itself is 0"
+    return "" if baseline is None else f", except for {baseline}, whose drop below itself is 0"
 
 
 def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
-    """The line on candidates that would be the answer if their risk were better known."""
+    """The line on candidates whose risk was neither shown to be allowed nor refuted."""
     if not answer.unsettled:
         return []
     others, baseline = _apart(answer.unsettled, certificate)
     if not others:
         return [("open", f"{baseline}: {DROP_OF_0}, which its test did not show with the labels so far")]
     what = f"{_allowed(certificate)} was neither shown nor ruled out with the labels so far"
-    too = f"; nor was it shown of {baseline}, though {DROP_OF_0}" if baseline else ""
+    too = f"; it was not shown for {baseline} either, although {DROP_OF_0}" if baseline else ""
     return [("open", f"{list_of(others)}: {what}{too}")]
 
 
 def _apart(names: Sequence[str], certificate: Certificate) -> tuple[list[str], str | None]:
-    """The names without the baseline, and the baseline if it is among them: its drop is known exactly."""
+    """Split names into those of other candidates and the baseline, if it is included.
+
+    The baseline's drop below itself is known exactly.
+    """
     others = [name for name in names if name != certificate.baseline]
     return others, None if len(others) == len(names) else certificate.baseline
 
 
 def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
-    """The line on candidates that were not tested; it makes no claim about their risks."""
+    """The line on untested candidates, about whose risks nothing is claimed."""
     untested = answer.named("untested")
     if not untested:
         return []
@@ -124,17 +133,20 @@ def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
     why = ""
     if certificate.in_sequence:
         fails = "is not certified" if certificate.is_reliable else "does not pass"
-        why = f", as the tests go from the dearest to the cheapest and end at the first that {fails}: {first}"
+        why = (
+            ", because the tests go from the most expensive to the cheapest candidate and end at the first "
+            f"that {fails}: {first}"
+        )
     others, baseline = _apart(untested, certificate)
     if not others:
         return [("untested", f"{baseline}: {DROP_OF_0}, which was not tested{why}")]
     whose = "its risk" if len(others) == 1 else "their risks"
-    too = f"; nor was {baseline} tested, though {DROP_OF_0}" if baseline else ""
-    return [("untested", f"{list_of(others)}: nothing is known of {whose}{why}{too}")]
+    too = f"; {baseline} was not tested either, although {DROP_OF_0}" if baseline else ""
+    return [("untested", f"{list_of(others)}: nothing is known about {whose}{why}{too}")]
 
 
 def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
-    """The line on the cause if the tests ended early."""
+    """The line on why the tests ended before all candidates were settled."""
     has_all = certificate.labels_used >= answer.n_examples
     if answer.limit is not None and answer.outcome is not None and not (has_all and answer.unsettled):
         return [("ended", spent(answer))]
@@ -149,7 +161,7 @@ def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
     return [
         (
             "ended",
-            f"{all_of_them} used; {more_labels(answer)}, on more examples or with more of them for "
+            f"{all_of_them} used; {more_labels(answer)}, with more examples or a higher "
             f"certify.labellable: winnow run SPEC --fork NEW_NAME{adding_up(answer)}",
         )
     ]
@@ -163,8 +175,11 @@ def _refuted(answer: Answer) -> str:
 
 
 def _seen(earlier: Earlier, certificate: Certificate) -> str:
-    """The sentence on results that an earlier campaign showed, which no test here can compensate."""
-    shown = f"by {earlier.examples} of the {earlier.of} labels that count here"
+    """Sentence on results that an earlier campaign showed on the same labels.
+
+    No test here can correct for choices that were made after seeing them.
+    """
+    shown = f"on {earlier.examples} of the {earlier.of} labelled examples that count here"
     if certificate.reads_autoevaluator:
         shown = f"on {earlier.examples:,} of the {earlier.of:,} examples that count here, labelled or not"
     return (
@@ -180,7 +195,7 @@ def _allowed(certificate: Certificate) -> str:
 
 
 def _too_much(certificate: Certificate) -> str:
-    """The words for the risk of refuted candidates."""
+    """The risk of refuted candidates, in words."""
     if certificate.baseline is None:
         return f"a risk above {certificate.risk:g}"
     return f"a mean drop of more than {certificate.risk:g} below {certificate.baseline}"
@@ -195,19 +210,19 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     if answer.outcome == "none":
         refuted = answer.named("refuted")
         if len(refuted) == len(answer.candidates):
-            return f"none: {allowed} was shown of no candidate with these labels"
-        others = " of those that are not refuted" if refuted else ""
+            return f"none: {allowed} was not shown for any candidate with these labels"
+        others = " of the candidates that are not refuted" if refuted else ""
         return (
-            f"none: {allowed} was shown of no candidate with these labels, which does not say that the "
+            f"none: {allowed} was not shown for any candidate with these labels; this does not mean that the "
             f"risks{others} are higher"
         )
     if answer.outcome == "failed":
         return f"none: {ALL_DROPPED}"
-    return f"none yet: {allowed} is asked for"
+    return f"none yet: {allowed} is required"
 
 
 def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
-    """The words for the cheapest certified candidate; others may cost the same."""
+    """The cheapest certified candidate in words, with others of the same cost."""
     cost = certificate.costs[best]
     said = COSTS[certificate.cost].format(_cost(certificate, cost))
     passed = answer.named("certified", "passed")
@@ -228,7 +243,7 @@ def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
 
 
 def _cheaper(certificate: Certificate, cost: float, so_far: str) -> str:
-    """Words on candidates that are cheaper than a certified baseline."""
+    """Clause on candidates that are cheaper than a certified baseline."""
     if cost <= min(certificate.costs.values()):
         return "no candidate is cheaper"
     has = "was shown to have" if certificate.is_reliable else "seems to have"
@@ -236,7 +251,7 @@ def _cheaper(certificate: Certificate, cost: float, so_far: str) -> str:
 
 
 def _cost(certificate: Certificate, cost: float) -> str:
-    """A cost in words, with all digits of the file: the price of one token is not shown as 0."""
+    """A cost in words; prices keep all digits, so that a token's price is not 0."""
     return f"{cost:.10g}" if certificate.cost in GIVEN else amount(cost)
 
 
@@ -264,14 +279,14 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"
     baseline = certificate.baseline
     if answer.is_own_baseline and answer.named("certified") == (baseline,):
-        return f"nothing is claimed: no candidate but {baseline} itself is certified"
+        return f"nothing is claimed: no candidate except {baseline} itself is certified"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
-    but = f" but {baseline}" if baseline in answer.named("certified") else ""
+    but = f" except {baseline}" if baseline in answer.named("certified") else ""
     higher = "higher risk" if certificate.baseline is None else "larger mean drop"
-    worth = ", whatever the autoevaluator is worth" if certificate.reads_autoevaluator else ""
-    # It holds at every moment, also before a campaign ends and claims it.
+    worth = ", however good the autoevaluator is" if certificate.reads_autoevaluator else ""
+    # The guarantee holds at every moment, also before a campaign ends.
     return (
-        f"the chance that any certified candidate{but} has a {higher} is at most {delta:g}{worth}"
+        f"the probability that any certified candidate{but} has a {higher} is at most {delta:g}{worth}"
         f"{assumed(answer, answer.intervals_if)}"
     )
 
@@ -287,4 +302,4 @@ def _plain(certificate: Certificate) -> str:
     whom = f"of those with human losses ({list_of(known)}), " if some else ""
     mean = DROP_OF_0 if certificate.plain == certificate.baseline else rounded(certificate.plain_mean)
     said = f"{certificate.plain} ({mean})"
-    return f"{whom}the plain mean of human losses would say {said}, without any guarantee"
+    return f"{whom}the plain mean of human losses would choose {said}, without any guarantee"

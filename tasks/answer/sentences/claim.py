@@ -1,4 +1,4 @@
-"""The claim of an answer in a sentence: its confidence and its assumptions."""
+"""The claim of an answer as a sentence: its confidence and its assumptions."""
 
 from winnow.algorithms.claims import Raise
 from winnow.storage.objectives import traits_of
@@ -18,12 +18,12 @@ from winnow.tasks.text.phrases import list_of, risk_of
 
 
 def certainty(answer: Answer) -> str:
-    """The claim of the answer, with all its assumptions."""
+    """The claim of an answer as a sentence, with all its assumptions."""
     match answer.outcome:
         case None:
             return "not yet: the campaign has not ended"
         case "waiting":
-            return "no answer is claimed yet: it waits for people"
+            return "no answer is claimed yet: the campaign waits for annotators"
         case "failed":
             return NOBODY
         case "undecided":
@@ -40,34 +40,34 @@ def certainty(answer: Answer) -> str:
 
 
 def _claimed(answer: Answer) -> str:
-    """The claim about a winner, or about several candidates tied for first place."""
+    """The claim about a winner, or about candidates tied for first place."""
     claim = answer.claim
     if answer.is_mixed:
         return f"heuristic: {MIXED}"
     if claim.kind == "heuristic":
         if len(answer.candidates) == len(answer.dropped) + 1 > 1:
-            return "heuristic: every other candidate was dropped, so there is none to compare it with"
-        why = answer.limit.sentence if answer.limit else "nothing more was to be asked"
+            return "heuristic: every other candidate was dropped, so there is no candidate to compare it with"
+        why = answer.limit.sentence if answer.limit else "the selector proposed no further comparison"
         asked = (
-            "" if answer.delta is not None else ", and no error probability (stopping.delta) was asked for"
+            "" if answer.delta is not None else ", and no error probability (stopping.delta) was requested"
         )
         return f"heuristic: {why}{asked}"
     return _bounded(_what(answer) + _open_ties(answer), answer)
 
 
 MOST_NAMED = 3
-"""Maximum number of candidates that a sentence names; for more it gives the number."""
+"""Maximum number of candidates named in a sentence; for more, their number is given."""
 
 
 def with_open_ties(answer: Answer) -> tuple[str, ...]:
-    """The candidates that could have the mean of the best one, or of the last of the m best."""
+    """Candidates that can have the mean of the best one, or of the last of the m best."""
     if answer.epsilon or traits_of(answer.objective).compares_pairs:
         return ()
     return answer.named("not-better")
 
 
 def _open_ties(answer: Answer) -> str:
-    """The candidates with open ties, as a clause."""
+    """Clause on the candidates with open ties; empty without open ties."""
     if not (names := with_open_ties(answer)):
         return ""
     which = list_of(names) if len(names) <= MOST_NAMED else f"{len(names)} candidates"
@@ -76,21 +76,21 @@ def _open_ties(answer: Answer) -> str:
 
 
 def _bounded(said: str, answer: Answer) -> str:
-    """A claim with its certainty: exact, or proven up to a probability of error."""
+    """Add the certainty to a claim: exact, or proven up to an error probability."""
     claim = answer.claim
     if claim.kind == "exact":
         return f"exact: {said}"
     bound = f"{said} (at most {risk_of(claim.delta or 0.0)}"
     if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
-        dropped: tuple[Raise, ...] = ("dropped",) if answer.dropped else ()  # not all selectors say it
+        dropped: tuple[Raise, ...] = ("dropped",) if answer.dropped else ()  # not all selectors report it
         raisers = " and ".join(RAISES[each] for each in claim.raised_by or dropped)
-        why = f"; {raisers} raise it" if raisers else ""
+        why = f"; {raisers} increase it" if raisers else ""
         bound += f"; a {risk_of(answer.delta)} was requested{why}"
     return f"{bound}){assumed(answer, claim.assumptions)}"
 
 
 def _what(answer: Answer) -> str:
-    """The claim without its confidence."""
+    """The claim, without its confidence."""
     whom = _whom(answer)
     within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
     if answer.constraints:
@@ -119,11 +119,11 @@ def _what(answer: Answer) -> str:
 
 
 def _whom(answer: Answer) -> str:
-    """The words that exclude dropped candidates from a claim; empty if it covers every candidate."""
+    """Words that exclude dropped candidates from a claim; empty without dropped ones."""
     n = len(answer.dropped)
     if not n:
         return ""
-    return f" but the {n} that {'was' if n == 1 else 'were'} dropped, about which nothing is claimed,"
+    return f" except the {n} that {'was' if n == 1 else 'were'} dropped, about which nothing is claimed,"
 
 
 def _undecided(answer: Answer) -> str:
@@ -136,7 +136,7 @@ def _undecided(answer: Answer) -> str:
             asks = f"winnow query {answer.campaign} coverage"
             scores = f", or scores ({list_of(lacks)}; {asks})" if lacks else ""
             return (
-                "undecided: no comparison is left, and values that metrics lack "
+                "undecided: no comparison is left, and missing values of metrics "
                 f"(winnow query {answer.campaign} metrics)"
                 f"{scores} could still change which candidate is best under the constraints"
                 f"{asking_again(answer)}"

@@ -1,4 +1,4 @@
-"""Clauses from which sentences about answers are composed."""
+"""Clauses that sentences about answers are composed of."""
 
 import math
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from winnow.tasks.spec.stored_spec import estimated_value
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percent, span
 
 Line = tuple[str, str]
-"""A label and its sentence."""
+"""A label and a sentence."""
 
-MIXED = "a served model changed on the way, so that one candidate stands for two models"
+MIXED = "a served model changed during the campaign, so one candidate stands for two models"
 ALL_DROPPED = "every candidate was dropped"
 NOBODY = f"nothing is claimed: {ALL_DROPPED}"
 
 ABOUT_ALL = " and rounds together"
-"""Part of the text of `held`, present only if it refers to all intervals."""
+"""Part of the result of `held` that occurs only if it is about all intervals."""
 
 IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
@@ -35,23 +35,24 @@ IF: dict[Assumption, str] = {
     "planned-additions": "how often candidates were added did not depend on the scores",
     "random-prompts": "the prompts so far were drawn at random from the prompts that you will meet in use",
 }
-"""The assumptions of a claim, each as the end of a sentence that begins with "if"."""
+"""Assumptions of a claim, each as the end of a sentence that begins with "if"."""
 
 
 RAISES: dict[Raise, str] = {
-    "dropped": "candidates that were dropped on the way",
+    "dropped": "candidates that were dropped during the campaign",
     "added": "candidates that were added after scores had been seen",
 }
-"""Causes that raise the probability of an error above the one that was requested."""
+"""Causes that raise the error probability above the requested one."""
 
 
 WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over every other such one"
-"""The assumption "winner-exists" once candidates were dropped: the winner may have been one of them, and the
-preferences among the rest may be cyclic."""
+"""The assumption "winner-exists" after candidates were dropped: one of them may have been the winner, and the
+preferences among the rest may be cyclic.
+"""
 
 
 def estimated(answer: Answer) -> str:
-    """The words for the value that an answer estimates."""
+    """The value that an answer estimates, as a noun."""
     return estimated_value(answer.objective, answer.groups)
 
 
@@ -59,8 +60,9 @@ UNLABELLED_TOO = (
     "the labelled examples and those that the autoevaluator alone answers were drawn at random from the "
     "examples that you will meet in use"
 )
-"""The assumption "random-labels" if an autoevaluator is used: its losses on unlabelled examples represent
-those on labelled ones, which fails for examples from another source."""
+"""The assumption "random-labels" with an autoevaluator: its losses on unlabelled examples represent those on
+labelled ones. This fails for examples from another source.
+"""
 
 
 def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
@@ -74,19 +76,19 @@ def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
 
 
 def held(answer: Answer) -> str:
-    """When and with which confidence the intervals hold, as the end of a sentence about one of them."""
+    """The confidence of intervals, with its conditions, as the end of a sentence."""
     if answer.is_mixed:
         return f"; it guarantees nothing: {MIXED}"
     assumptions, error = answer.intervals_if, LEVEL if answer.delta is None else answer.delta
     if answer.additions and not answer.expects_additions:
-        error *= 1 + len(answer.additions)  # each list has intervals of its own
+        error *= 1 + len(answer.additions)  # each addition has its own set of intervals
         assumptions = (*assumptions, "planned-additions")
     if_what = assumed(answer, assumptions)
     if error >= 1.0:
         return "; it guarantees nothing: candidates were added too often"
     sure = percent(error)
     if traits_of(answer.objective).measures_risk:
-        # Each kind of ends has the error probability for itself; both together have twice that.
+        # Upper ends and lower ends each have this error probability; both together have twice that.
         return (
             f" ({sure} confidence for all upper ends{ABOUT_ALL}, and {sure} for all lower ends{ABOUT_ALL}"
             f"{if_what})"
@@ -98,7 +100,7 @@ class Claimed(NamedTuple):
     """A claim about a number that also has an interval."""
 
     words: str
-    """The claim as the end of a sentence that begins with "it is proven that"."""
+    """The claim, as the end of a sentence that begins with "it is proven that"."""
     least: float = -math.inf
     most: float = math.inf
 
@@ -109,8 +111,8 @@ def interval_words(
     """An interval and its confidence, as the end of a sentence.
 
     The tests behind a claim are sharper for one number than the intervals, which hold for all candidates at
-    once. So if an end of the interval contradicts the claim, the claim replaces it. The sentence then has the
-    other end, at the level of the intervals, and the claim, at its own level.
+    once. If an end of the interval contradicts the claim, the claim replaces that end. The sentence then has
+    two parts: the other end, with the confidence of the intervals, and the claim, with its own.
     docs/how-differences-are-bounded.md derives the confidence of both together.
     """
     least, most = ends(lower, upper, sign)
@@ -120,23 +122,23 @@ def interval_words(
     what = f"It is {'known' if answer.claim.kind == 'exact' else 'proven'} that {claimed.words}"
     what += assumed(answer, answer.claim.assumptions)
     if lower > claimed.most or upper < claimed.least:
-        return f"{between}{sure}. {what}. One of the two is wrong: such errors are what both allow for"
+        return f"{between}{sure}. {what}. One of the two is wrong; each has its own error probability"
     end = f"at most {most}" if lower < claimed.least else f"at least {least}"
     return f"{end}{sure}. {what}; the number itself is less certain"
 
 
 def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -> str:
-    """The end of a sentence about two candidates on new examples, if the interval contains a tie."""
+    """Clause for an interval on new examples that contains a tie; else empty."""
     if lower is None or upper is None or not lower <= even <= upper:
         return ""
     return ", so which of the two is better there is not shown"
 
 
 def spent(answer: Answer) -> str:
-    """The sentence on the limit that ended a campaign, and on how to continue."""
+    """Sentence on the limit that ended a campaign, and on how to continue."""
     if answer.limit is None:
-        # None is spent whole: a part of it is for finalists, who may be fewer than two, or not known.
-        rest = "" if answer.held_out is None else " but for what is kept for held-out examples"
+        # No limit counts as spent, because a part of it is reserved for finalists, which may not be known.
+        rest = "" if answer.held_out is None else " except for the part reserved for held-out examples"
         return f"the budget is spent{rest}; {_going_on(answer, 'stopping.budget')}"
     if answer.limit.kind == "human_labels":
         return (
@@ -150,36 +152,39 @@ def spent(answer: Answer) -> str:
 
 def _going_on(answer: Answer, *keys: str) -> str:
     if answer.is_of_program:
-        return "continue by winnow.select with a larger budget, where its function is"
+        return "call winnow.select with a larger budget in the program that has its function"
     if answer.named_by_program is not None:
-        return f"continue by winnow.run with a larger budget, where {answer.named_by_program}"
+        return f"call winnow.run with a larger budget in the program in which {answer.named_by_program}"
     raised = " ".join(f"--set {key}=MORE" for key in keys)
     return f"continue with winnow resume {answer.campaign} {raised}"
 
 
 def more_labels(answer: Answer) -> str:
-    """Why labels are not added to an ended campaign."""
+    """Clause on why labels cannot be added to an ended campaign."""
     bets = answer.certificate is None or answer.certificate.is_reliable
-    why = "bets look ahead to the last label" if bets else "a mean is looked at once, with all labels"
-    return f"{why}, so that more labels need another campaign"
+    why = "bets depend on the number of labels" if bets else "a mean is read only once, with all labels"
+    return f"{why}, so more labels need a new campaign"
 
 
 def adding_up(answer: Answer) -> str:
-    """The increase of the error probability by another campaign with the same candidates and more labels."""
+    """Clause on the error probability of a further campaign with more labels.
+
+    Empty for a plain mean, which has no error probability.
+    """
     if answer.certificate is not None and not answer.certificate.is_reliable:
         return ""
-    return " (the chances of error of the two add up, if nothing else is another)"
+    return " (the error probabilities of the two campaigns add up if nothing else differs)"
 
 
 def added_lines(answer: Answer) -> list[Line]:
-    """A line for each list of candidates that joined after the campaign had begun."""
+    """A line for each group of candidates that joined after the campaign had begun."""
     return [
         ("added", f"{list_of(each.names)} joined after {rounds(each.rounds)}") for each in answer.additions
     ]
 
 
 def left_out_lines(answer: Answer) -> list[Line]:
-    """A line on models that were unreachable at the start; empty if all were reachable."""
+    """The line on models that were unreachable at the start; empty without any."""
     if not answer.left_out:
         return []
     names = " and ".join(f"{name} ({why})" for name, why in answer.left_out.items())
@@ -188,29 +193,35 @@ def left_out_lines(answer: Answer) -> list[Line]:
         (
             "left out",
             f"{names}: the campaign began without {them}, and claims nothing about {them}; winnow run SPEC "
-            f"lets {them} join later, if the selector takes more candidates, and winnow run SPEC --fork "
-            f"NEW_NAME begins anew with {them}",
+            f"lets {them} join later, if the selector accepts more candidates, and winnow run SPEC --fork "
+            f"NEW_NAME starts a new campaign with {them}",
         )
     ]
 
 
 def rounds(count: int) -> str:
-    """A number of rounds in a sentence."""
+    """A number of rounds in words."""
     return count_of(count, "round")
 
 
 def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
-    """When a candidate was eliminated, in words; empty for other candidates. `round_` counts from 0."""
+    """When a candidate was eliminated, in words; empty for other candidates.
+
+    Args:
+        status: The candidate's status.
+        round_: The round of the elimination, counted from 0; None if the candidate is not eliminated.
+        comparisons: Number of comparisons up to the end of that round.
+    """
     if round_ is None or comparisons is None:
         return ""
-    but = " (but for epsilon)" if status == "active" else ""
+    but = " (up to epsilon)" if status == "active" else ""
     return f"eliminated in round {round_ + 1}, after {amount(comparisons)} comparisons{but}"
 
 
 def out_lines(answer: Answer) -> list[Line]:
-    """A line on the eliminated candidates, and, for bets, when the last one was eliminated.
+    """The line on eliminated candidates; for bets, also on the last elimination.
 
-    A cheaper candidate that was chosen is eliminated as the best, and is still the answer.
+    A chosen cheaper candidate does not count: it is eliminated as the best, but it is the answer.
     """
     found = (each for each in answer.candidates if each.out_in_round is not None)
     out = [each for each in found if each.name != answer.chosen]
@@ -218,14 +229,14 @@ def out_lines(answer: Answer) -> list[Line]:
         return _eliminated_lines(answer)
     last = max(out, key=lambda each: each.out_in_round or 0)
     when = f"{rounds((last.out_in_round or 0) + 1)} and {amount(last.out_at or 0)} comparisons"
-    when += ", those without a text among them" if answer.lacks_texts or answer.without_text else ""
+    when += ", including those without an output" if answer.lacks_texts or answer.without_text else ""
     all_ = {each.name for each in out} | {*answer.named("eliminated", "infeasible", "unfit")}
     by_bets = "the last" if len(all_) == len(out) else f"{len(out)} of them by bets, the last of these"
     said = f"{len(all_)} of {len(answer.candidates)} candidates, {by_bets} ({last.name}) after {when}"
-    # Tables call them active: they are out of the question, which allows for epsilon, until it is settled.
+    # Tables show these as active: bets eliminated them only up to epsilon.
     if within := [each.name for each in out if each.status == "active"]:
         said += (
-            f"; {list_of(within)} may still be the best, by at most {answer.epsilon:g}, and "
+            f"; {list_of(within)} can still be the best, by at most {answer.epsilon:g}, and "
             f"{'is' if len(within) == 1 else 'are'} active in tables"
         )
     return [("eliminated", said)]
@@ -240,7 +251,7 @@ def _eliminated_lines(answer: Answer) -> list[Line]:
 
 
 def dropped_lines(answer: Answer) -> list[Line]:
-    """A line for each dropped candidate: its missing outcomes, and its remaining results."""
+    """A line for each dropped candidate: its missing outcomes and remaining results."""
     return [("dropped", _dropped(each, answer)) for each in answer.dropped]
 
 
@@ -251,41 +262,41 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     said = f"{dropped.name}: {dropped.unscored:,} of its {dropped.told:,} comparisons {lack}{why}"
     if dropped.left_out_in is not None:
         said = (
-            f"{dropped.name}: left out by its user in round {dropped.left_out_in}, after a look at its "
+            f"{dropped.name}: excluded by a user in round {dropped.left_out_in}, after reading its "
             "outputs; it is not compared with the others"
         )
     if standing.lower is None or standing.upper is None or answer.baseline is not None:
-        return said  # a gate's intervals that hold at once are those of differences: means have another set
+        return said  # a gate's simultaneous intervals are those of differences, not of means
     found = f"the interval of its {estimated(answer)} is {span(standing.lower, standing.upper)}"
     return f"{said}; {found}{held(answer)}"
 
 
 def on_examples(answer: Answer) -> str:
-    """The words for the examples on which a claim holds."""
+    """The examples on which a claim holds, in words."""
     which = "these" if answer.held_out is None and answer.n_examples != 1 else "the"
     return f"on {which} {examples_of(answer)}"
 
 
 def on_scored(answer: Answer) -> str:
-    """The words for the examples that a mean is over."""
+    """The examples that a mean is computed over, in words."""
     if answer.judged is None:
         return on_examples(answer)
     return f"on the {count_of(answer.judged, 'example')} whose outputs differ"
 
 
 def examples_of(answer: Answer) -> str:
-    """The words for the examples that a mean and a claim are about."""
+    """The number of examples that a mean and a claim are about, in words."""
     of_selection = "" if answer.held_out is None else " of selection"
     return count_of(answer.n_examples, "example") + of_selection
 
 
 def asking_again(answer: Answer) -> str:
-    """The remedy for comparisons without an outcome, as the end of a sentence."""
+    """Remedy for comparisons without an outcome, as the end of a sentence."""
     if answer.is_of_program:
-        return "; let the function score them, under another name of the campaign"
+        return "; fix the function so that it scores them, and run it under another campaign name"
     if answer.lacks_texts:
-        return "; a campaign that makes texts (reuse: all) has a text for each"
+        return "; use reuse: all, which generates the missing outputs, in a new campaign"
     fork = "winnow run SPEC --fork NEW_NAME"
     if answer.baseline is not None:
         fork = f"winnow gate SPEC --baseline {answer.baseline} --fork NEW_NAME"
-    return f"; correct the cause, then {fork} asks for these again and reuses all stored texts"
+    return f"; fix the cause, then run {fork}, which repeats these and reuses all stored outputs"

@@ -1,4 +1,4 @@
-"""Sentences on constraints: which candidates meet them, which cannot, and which ones a claim covers."""
+"""Sentences on constraints: which candidates meet them, and what a claim covers."""
 
 from winnow.tasks.answer.model import Answer, Constrained
 from winnow.tasks.answer.sentences.clauses import Line, on_examples
@@ -6,25 +6,28 @@ from winnow.tasks.text.phrases import list_of, rounded
 
 
 def constraint_lines(answer: Answer) -> list[Line]:
-    """Lines on each constraint with the best candidate's mean, then on candidates that violate them."""
+    """Lines on each constraint and the best candidate, then on candidates that fail."""
     lines = [("must", _stands(answer, each)) for each in answer.constraints]
     asked = {each.constraint.metric: each.judges for each in answer.constraints if each.judges}
     for metric, models in asked.items():
-        said = f"values of {metric} rest on what {list_of(models)} said of an output, asked as the file says"
+        said = (
+            f"values of {metric} come from verdicts of {list_of(models)} on outputs, with the prompts and "
+            "settings of the file"
+        )
         lines.append(("judge", said))
     if (missed := answer.named("infeasible")) and not answer.is_mixed:
         said = f"{len(missed)} of {len(answer.candidates)} candidates cannot meet the constraints"
-        lines.append(("missed", f"{said}, whatever is not known of them: {list_of(missed)}"))
+        lines.append(("missed", f"{said}, whatever their missing values are: {list_of(missed)}"))
     if (unfit := answer.named("unfit")) and not answer.is_mixed:
-        said = f"{len(unfit)} of {len(answer.candidates)} candidates are eliminated by bets that they miss a"
-        lines.append(
-            ("unfit", f"{said} constraint, which is not certain of each by itself: {list_of(unfit)}")
+        said = (
+            f"{len(unfit)} of {len(answer.candidates)} candidates are eliminated by bets that they violate a"
         )
+        lines.append(("unfit", f"{said} constraint, which is not certain for each one: {list_of(unfit)}"))
     return lines
 
 
 def what_is_met(answer: Answer, whom: str, within: str) -> str:
-    """The claim about a winner under constraints, or about the tied candidates, without its confidence.
+    """The claim about a winner or tied candidates that meet constraints.
 
     Args:
         answer: The answer of a campaign with constraints.
@@ -32,16 +35,19 @@ def what_is_met(answer: Answer, whom: str, within: str) -> str:
         within: Words for the smallest amount by which a mean would have to be higher.
 
     Returns:
-        A sentence without its first capital and its end, to which the error probability is added.
+        A sentence without confidence, capital letter and full stop, to which the confidence is added.
     """
     here = on_examples(answer)
     known = " (known exactly)" if answer.claim.kind == "proven" else ""
     meets = f"{answer.best} meets the constraints{known}"
     if len(answer.candidates) == len(answer.dropped) + 1:
-        return f"{here} {meets}; every other candidate was dropped, so there is none to compare it with"
+        return (
+            f"{here} {meets}; every other candidate was dropped, so there is no candidate to compare it with"
+        )
     if answer.outcome != "tied":
         return (
-            f"{here} {meets}, and of all that meet them no candidate{whom} has a mean that is higher{within}"
+            f"{here} {meets}, and of the candidates that meet them, no candidate{whom} has a mean that is "
+            f"higher{within}"
         )
     equal = "have the same mean"
     if answer.epsilon:

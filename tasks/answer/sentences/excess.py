@@ -1,4 +1,4 @@
-"""One-sided bound on how much better another candidate can be, while the campaign is undecided."""
+"""Sentences on how much better another candidate can be, while it is undecided."""
 
 from winnow.algorithms.claims import Assumption
 from winnow.tasks.answer.model import Answer
@@ -9,13 +9,15 @@ from winnow.tasks.text.phrases import ends, list_of, percent
 def excess_words(
     over: str, most: float, delta: float, *, whom: str = "", top_m: int = 1, value: str | None = None
 ) -> str:
-    """The statement, such as "no candidate is better than A by more than 0.043 (95% confidence)".
+    """The bound in words.
+
+    Example: "no candidate is better than A by more than 0.043 (95% confidence)".
 
     Args:
-        over: The named candidate.
+        over: Name of the candidate that the bound is about.
         most: Upper bound on how much better another candidate can be.
-        delta: The error probability; 0 if the statement is certain.
-        whom: Words that exclude candidates from the statement, such as " that was not dropped".
+        delta: The error probability; 0 if the bound is certain.
+        whom: Words that exclude candidates from the bound, such as " that was not dropped".
         top_m: Number of best candidates to find; if it is above 1, `over` is the last of them.
         value: The compared value in words; None for the plain mean.
     """
@@ -31,15 +33,15 @@ def excess_words(
 
 
 def whom_words(*, has_constraints: bool, has_dropped: bool) -> str:
-    """Words that exclude candidates from the statement; empty if it covers all candidates."""
+    """Words that exclude candidates from the bound; empty if it covers all candidates."""
     found = ["meets the constraints"] * has_constraints + ["was not dropped"] * has_dropped
     return f" that {' and '.join(found)}" if found else ""
 
 
 def excess_clause(answer: Answer) -> str:
-    """The statement with its assumptions.
+    """The bound with its assumptions, as a clause.
 
-    Empty if the answer has no such statement, or is itself proven, which implies the statement.
+    Empty without a bound, and if the answer is proven, because a proven answer implies it.
     """
     found = answer.excess
     if found is None or answer.is_guaranteed or answer.is_unsolved or answer.outcome == "failed":
@@ -56,9 +58,10 @@ def excess_clause(answer: Answer) -> str:
 
 
 def not_excluded(answer: Answer) -> str:
-    """The candidates that can still be better, such as "not excluded: B, C"; empty if nothing is stated.
+    """The candidates that can still be better, such as "not excluded: B, C".
 
-    Also empty for a search of the m best, which does not ask which of these is better than the last.
+    Empty without a bound. Also empty in a search for the m best, which does not ask which of them is better
+    than the last.
     """
     if not excess_clause(answer) or answer.excess is None or answer.top_m > 1:
         return ""
@@ -68,7 +71,7 @@ def not_excluded(answer: Answer) -> str:
 
 
 def excess_lines(answer: Answer) -> list[Line]:
-    """The line on how much better another candidate can be."""
+    """The line on how much better another candidate can be; empty without a bound."""
     said = [each for each in (excess_clause(answer), not_excluded(answer)) if each]
     if said and (joined := sum(len(each.names) for each in answer.additions)):
         said.append(
@@ -78,7 +81,7 @@ def excess_lines(answer: Answer) -> list[Line]:
 
 
 def _assumptions(answer: Answer) -> tuple[Assumption, ...]:
-    """The assumptions of the statement."""
+    """The assumptions of the bound."""
     if answer.additions and not answer.expects_additions:
         return (*answer.intervals_if, "planned-additions")
     return answer.intervals_if

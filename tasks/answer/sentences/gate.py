@@ -1,4 +1,4 @@
-"""Sentences about an answer that compares candidates with a baseline."""
+"""Sentences about the answer of a gate, which compares candidates with a baseline."""
 
 from collections.abc import Sequence
 
@@ -17,22 +17,23 @@ from winnow.tasks.answer.sentences.clauses import (
 from winnow.tasks.text.phrases import list_of, risk_of, rounded
 
 WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
-"""The word for a candidate, by its status."""
+"""The word for a candidate's result, by its status."""
 
 
 def gate_headline(answer: Answer) -> str:
-    """The result of a gate in a few words: the common word, if all candidates have the same.
+    """The result of a gate in a few words, such as "no worse".
 
-    A dropped candidate has no result, so then no word covers all of them.
+    "decided" if candidates have different results. Dropped candidates have no result, so their number is
+    added.
     """
     words = {WORDS[each.status] for each in answer.candidates if each.status in WORDS}
     said = words.pop() if len(words) == 1 else "decided"
     dropped = sum(each.name != answer.baseline for each in answer.dropped)
-    return f"{said} but for {dropped} dropped" if dropped else said
+    return f"{said}, except {dropped} dropped" if dropped else said
 
 
 def gate_lines(answer: Answer) -> list[Line]:
-    """Lines on the baseline, on how each candidate compares with it, and on the confidence."""
+    """Lines on the baseline, on each candidate's result, and on the confidence."""
     lines = [("baseline", _baseline(answer))]
     for status, word in WORDS.items():
         lines += [
@@ -44,7 +45,7 @@ def gate_lines(answer: Answer) -> list[Line]:
 
 
 def gate_certainty(answer: Answer) -> str:
-    """The claim about the candidates, the open questions, and the reason for these."""
+    """The claim about the candidates, then the open ones and the reason."""
     if answer.outcome is None:
         return "not yet: the campaign has not ended"
     if answer.outcome == "failed":
@@ -57,24 +58,27 @@ def gate_certainty(answer: Answer) -> str:
 
 def _nobody_compared(answer: Answer) -> str:
     if answer.baseline in [each.name for each in answer.dropped]:
-        why = f"{answer.baseline} was dropped, so that no candidate can be held against it"
+        why = f"{answer.baseline} was dropped, so no candidate can be compared with it"
     else:
-        why = f"every candidate that was to be held against {answer.baseline} was dropped"
+        why = f"every candidate to compare with {answer.baseline} was dropped"
     return f"nothing is claimed: {why}"
 
 
 def _baseline(answer: Answer) -> str:
-    """The baseline and its mean, without an interval: simultaneous intervals here are of differences."""
+    """The baseline and its mean.
+
+    The mean has no interval, because the simultaneous intervals of a gate are those of differences.
+    """
     mean = next(each.estimate for each in answer.candidates if each.name == answer.baseline)
     if mean is None:
         return f"{answer.baseline}"
     is_known = answer.is_known(answer.baseline)
-    of = f"on the {answer.n_examples:,} examples (known exactly)" if is_known else "by what was scored"
+    of = f"on the {answer.n_examples:,} examples (known exactly)" if is_known else "on the scored examples"
     return f"{answer.baseline}: mean {rounded(mean)} {of}"
 
 
 def difference_words(answer: Answer, standing: CandidateStanding) -> str:
-    """The difference of a candidate to the baseline in words, with its confidence."""
+    """A candidate's difference to the baseline and its confidence, in words."""
     found = standing.difference
     if found is None or found.estimate is None:
         return "nothing known yet" if answer.outcome is None else "nothing is known"
@@ -82,8 +86,8 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
     of_all = f"on the {answer.n_examples:,} examples"
     if answer.is_known(standing.name, answer.baseline):
         return f"{ahead} {of_all} (known exactly)"
-    # Who is settled is asked no more, and its examples are fewer than those of the baseline's mean.
-    said = f"{ahead} where both were scored"
+    # A settled candidate gets no further examples, so it has fewer than the baseline's mean.
+    said = f"{ahead} on examples scored for both"
     if found.lower is None or found.upper is None:
         return said
     claimed = _difference_claimed(answer, standing.status)
@@ -91,7 +95,10 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
 
 
 def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:
-    """The claim about a candidate's difference to the baseline, by its status; None if nothing is claimed."""
+    """The claim about a candidate's difference to the baseline, by its status.
+
+    None if nothing is claimed.
+    """
     if answer.claim.kind not in ("exact", "proven"):
         return None
     limit = answer.epsilon
@@ -104,7 +111,7 @@ def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:
 
 
 def _claimed(answer: Answer) -> str:
-    """The claim about all settled candidates: exact, or proven up to a probability of error."""
+    """The claim about all settled candidates: exact, or up to an error probability."""
     limit, baseline = answer.epsilon, answer.baseline
     whose = f"that of {baseline}"
     where: dict[ArmStatus, str] = {

@@ -1,6 +1,6 @@
 """The headline of an answer: two or three sentences, shown first everywhere.
 
-They state which candidate to use and its mean; while this is open, how much better another one can be; the
+They name the candidate to use and its mean; while this is open, how much better another one can be; the
 confidence and the cost; and what is unknown. Each sentence follows from the outcome and its claim. Claims
 with conditions use the full words of the line "confidence".
 """
@@ -25,7 +25,7 @@ def headline_sentences(answer: Answer, totals: JsonView) -> list[str]:
 
     Args:
         answer: The current answer.
-        totals: `answered` comparisons so far, and the comparisons of the full `grid`.
+        totals: Number of `answered` comparisons so far, and of comparisons in the full `grid`.
     """
     first, sure = _found(answer)
     open_ = "" if answer.outcome == "waiting" else not_excluded(answer)
@@ -34,7 +34,7 @@ def headline_sentences(answer: Answer, totals: JsonView) -> list[str]:
 
 
 def _found(answer: Answer) -> tuple[str, str]:
-    """The candidate to use, its value, and the confidence."""
+    """The candidate to use with its value, and the confidence, as two clauses."""
     if answer.is_unsolved:
         return NOTHING_SOLVED, "Read some outputs and targets before you conclude anything"
     if (address := traits_of(answer.objective).headline) is not None:
@@ -49,12 +49,12 @@ def _found(answer: Answer) -> tuple[str, str]:
 
 
 def _sentence(text: str) -> str:
-    """A text as a sentence, unless it begins with a name."""
+    """Add a full stop to a text, unless it has one."""
     return text if text.endswith(".") else f"{text}."
 
 
 def _plain(claim: str) -> str:
-    """The words of a claim without the leading word for its kind."""
+    """A claim as a sentence, without the leading word for its kind."""
     for kind, words in (("heuristic: ", "Not proven: "), ("exact: ", "")):
         if claim.startswith(kind):
             claim = words + claim.removeprefix(kind)
@@ -70,7 +70,7 @@ def _use(answer: Answer) -> str:
             )
         case "waiting":
             wanted = 0 if answer.people is None else answer.people.wanted
-            return f"Waiting for {count_of(wanted, 'judgment')} of people"
+            return f"Waiting for {count_of(wanted, 'judgment')} by annotators"
         case "failed":
             return "No answer: every candidate was dropped"
         case "none" if answer.constraints:
@@ -86,7 +86,7 @@ def _use(answer: Answer) -> str:
 
 
 def _named(answer: Answer) -> str:
-    """The candidates to use: the winner, a cheaper equivalent, the m best, or the tied ones."""
+    """The candidates to use: the winner, a cheaper one, the m best, or the tied ones."""
     if answer.chosen is not None:
         return f"Use {answer.chosen}, which costs less than {answer.best}"
     if not answer.is_guaranteed:
@@ -104,7 +104,7 @@ def _named(answer: Answer) -> str:
 
 
 def _mean(answer: Answer) -> str:
-    """The result of the best candidate, as the end of a sentence about it; empty if unknown."""
+    """The best candidate's result, as the end of a sentence; empty if unknown."""
     best = answer.of_best
     if best is None or best.estimate is None or (answer.tied and answer.listed_estimate is None):
         return ""
@@ -119,7 +119,7 @@ def _mean(answer: Answer) -> str:
 
 
 def _why_open(answer: Answer) -> str:
-    """The cause of an end without an answer."""
+    """The reason why a campaign ended without an answer."""
     return answer.limit.sentence if answer.limit else _plain(certainty(answer)).removeprefix("Undecided: ")
 
 
@@ -141,7 +141,7 @@ def _sure(answer: Answer) -> str:
     is_exact = claim.kind == "exact" or claim.delta is None
     risk = " (exact)" if is_exact else f" ({risk_of(claim.delta or 0.0)})"
     if is_ahead := bool(answer.epsilon) and is_ahead_of_all(answer):
-        risk = f" ({risk_of(max(claim.delta or 0.0, answer.delta or 0.0))})"  # that of the differences, too
+        risk = f" ({risk_of(max(claim.delta or 0.0, answer.delta or 0.0))})"  # differences have delta, too
     left = f" that {'was' if n == 2 else 'were'} not dropped" if answer.dropped else ""
     there = "there" if _mean(answer) and answer.judged is None else on_examples(answer)
     if answer.outcome == "tied" or with_open_ties(answer):
@@ -158,7 +158,8 @@ def _sure(answer: Answer) -> str:
 
 
 def _by_plugin(answer: Answer) -> str:
-    return f", by the word of the plug-in {answer.plugin}" if answer.plugin and answer.is_guaranteed else ""
+    is_claimed_by_plugin = answer.plugin and answer.is_guaranteed
+    return f", according to the third-party selector {answer.plugin}" if is_claimed_by_plugin else ""
 
 
 def _compared(answer: Answer) -> str:
@@ -177,7 +178,7 @@ def _compared(answer: Answer) -> str:
             parts.append(f"{who} worse than {answer.baseline} by more than {by}")
         else:
             parts.append(f"{who} {word} than {answer.baseline}")
-    return "; ".join(parts) or f"Nothing is known of any candidate beside {answer.baseline}"
+    return "; ".join(parts) or f"Nothing is known about any candidate except {answer.baseline}"
 
 
 def _cost(answer: Answer, totals: JsonView) -> str:
@@ -191,7 +192,7 @@ def _cost(answer: Answer, totals: JsonView) -> str:
 
 
 def _unknown(answer: Answer) -> str:
-    """The open questions, or the conclusion for new examples; empty if not requested."""
+    """The sentences on excluded models and new examples; empty if not computed."""
     left = f"Not compared: {list_of([*answer.left_out])}. " if answer.left_out else ""
     return f"{left}{_new_examples(answer)}".strip()
 
@@ -208,7 +209,7 @@ def _new_examples(answer: Answer) -> str:
         return ""
     even = 0.5 if traits_of(answer.objective).compares_pairs else 0.0
     is_sound = not (answer.is_mixed or found.earlier or answer.shown or found.left_out or found.alike)
-    if found.could_be_best == (found.winner,):  # the interval of a pair can say less
+    if found.could_be_best == (found.winner,):  # the interval of a pair can be less conclusive
         better = f"{found.winner} is better than every other candidate"
         said = better if found.is_better else f"No candidate is better than {found.winner}"
         there = (
@@ -217,7 +218,7 @@ def _new_examples(answer: Answer) -> str:
         is_plain = is_sound and not found.unscored and found.clusters is None
         return f"{said} {there} ({risk_of(LEVEL)})" if is_plain else ""
     if found.could_be_best is not None and found.winner not in found.could_be_best:
-        return ""  # the lines say that another one is better there
+        return ""  # the lines state that another candidate is better there
     if is_sound and found.lower is not None and found.lower > even:
         there = (
             "on new examples as well, if these are a random sample of the examples that you will meet in use"

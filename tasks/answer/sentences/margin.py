@@ -1,4 +1,4 @@
-"""The claim of an answer with a margin: another candidate may be better by up to epsilon."""
+"""Claims with a margin: another candidate can be better by up to epsilon."""
 
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
@@ -6,10 +6,10 @@ from winnow.tasks.text.phrases import points, risk_of
 
 
 def leaves_margin(answer: Answer) -> bool:
-    """Whether another candidate may be better than the named one, by up to epsilon.
+    """Whether another candidate can be better than the named one by up to epsilon.
 
     With an epsilon, candidates that were only shown to be no better by more than epsilon have their own
-    status, and tied candidates may differ by it. Elimination in duels allows for epsilon, too.
+    status. Tied candidates can differ by it, and elimination in duels allows for it, too.
     """
     if not answer.epsilon or answer.baseline is not None or not answer.is_guaranteed:
         return False
@@ -24,10 +24,10 @@ def leaves_margin(answer: Answer) -> bool:
 
 
 def is_ahead_of_all(answer: Answer) -> bool:
-    """Whether the winner is shown to be better than every other candidate, whatever epsilon allows.
+    """Whether the winner is proven better than every other candidate, without epsilon.
 
-    By the intervals of the differences, which hold at once and so prove all of it with the error probability
-    of one of them. Those of dropped candidates do not matter.
+    This uses the intervals of the differences, which hold simultaneously, so all of it has the error
+    probability of one of them. Dropped candidates do not matter.
     """
     if answer.outcome != "winner" or answer.top_m > 1 or answer.constraints or answer.chosen is not None:
         return False
@@ -41,7 +41,10 @@ def is_ahead_of_all(answer: Answer) -> bool:
 
 
 def margin_claim(answer: Answer) -> str:
-    """The claim in a few words, such as "no candidate is better by more than 5 points (5% risk of error)"."""
+    """The claim in a few words.
+
+    Example: "no candidate is better by more than 5 points (5% risk of error)".
+    """
     claim = answer.claim
     risk = f" ({risk_of(claim.delta)})" if claim.kind == "proven" and claim.delta is not None else ""
     return f"{'tied: ' if answer.outcome == 'tied' else ''}{_what(answer)}{risk}"

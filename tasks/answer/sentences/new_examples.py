@@ -14,16 +14,18 @@ if TYPE_CHECKING:
 
 
 ON_NEW = "new examples"
-"""Label of the lines on new examples like those of the benchmark."""
+"""Label of lines on new examples like those of the benchmark."""
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
-    """Lines on new examples like these.
+    """Lines on new examples like those of the benchmark.
 
-    - `answer.beyond` exists: which candidates could be best, if derived, and the winner against an opponent.
-    - It is None in a campaign with groups or constraints that has a winner or ties: one line says that
-      nothing is computed, unless the scores of held-out examples are complete.
-    - It is None otherwise: empty.
+    - If `answer.beyond` is set: which candidates could be the best, if derived, and the winner against an
+      opponent.
+    - If it is None in a campaign with groups or constraints that has a winner or ties: one line that nothing
+      is
+      computed, unless the scores of held-out examples are complete.
+    - Otherwise: empty.
     """
     found = answer.beyond
     if found is None:
@@ -40,7 +42,7 @@ def _best_there(answer: Answer, found: Beyond) -> list[Line]:
         return []
     n, left = len(answer.candidates), found.could_be_best
     if len(left) == n and (n == 2 or found.difference is None):
-        return []  # the line on the pair says it
+        return []  # the line on the pair implies it
     if len(left) == n:
         said = f"which candidate is best there is not known: each of the {n} can be"
     elif found.is_better:
@@ -80,12 +82,12 @@ def _sure_of_all(answer: Answer, found: Beyond) -> str:
 
 
 def _no_larger(found: Beyond) -> str:
-    """The assumption of clusters' intervals about cluster sizes, in words."""
+    """The assumption of clustered intervals about cluster sizes, in words."""
     return "" if found.clusters is None else ", with no cluster larger than the largest here"
 
 
 def _of_pair(answer: Answer, found: Beyond) -> str:
-    """The sentence on the winner and its opponent."""
+    """Sentence on the winner and its opponent on new examples."""
     pair = f"{found.winner} and {found.rival}"
     is_more = found.could_be_best is not None and len(found.could_be_best) < len(answer.candidates)
     nothing = "no further estimate" if is_more else "no estimate"
@@ -124,7 +126,7 @@ def _left_open(answer: Answer) -> list[Line]:
     if answer.outcome not in ("winner", "tied") or (answer.groups is None and not answer.constraints):
         return []
     if answer.held_out is not None and answer.held_out.is_complete:
-        return []  # the held-out examples say it of the winner
+        return []  # the held-out examples have the winner's result
     where = "groups are compared" if answer.groups is not None else "constraints have to be met"
     return [(ON_NEW, f"nothing is computed for them if {where}")]
 
@@ -151,7 +153,7 @@ def _alike(found: Beyond) -> str:
 
 
 def _sure_of_pairs(answer: Answer, found: Beyond, count: str) -> str:
-    """The confidence of the interval of two candidates, as a sentence about these examples."""
+    """The confidence of the interval of two candidates, as a sentence."""
     if answer.is_mixed:
         return f"This guarantees nothing: {MIXED}"
     compared = "candidates and the baseline" if answer.baseline is not None else "pairs of candidates"
@@ -166,7 +168,7 @@ def _sure_of_pairs(answer: Answer, found: Beyond, count: str) -> str:
 
 
 def _seen_before(found: Beyond) -> str:
-    """Clause on choices made after an earlier campaign had shown scores; empty without such choices."""
+    """Clause on an earlier campaign that showed scores on these examples, or empty."""
     if found.earlier is None:
         return ""
     return (
@@ -177,7 +179,10 @@ def _seen_before(found: Beyond) -> str:
 
 
 def held_out_lines(answer: Answer) -> list[Line]:
-    """Lines on the winner's held-out results, alone and against the runner-up; empty without results."""
+    """Lines on the winner's held-out results, alone and against the runner-up.
+
+    Empty without results.
+    """
     found = answer.held_out
     if found is None or found.winner is None:
         return []
@@ -191,7 +196,7 @@ def held_out_lines(answer: Answer) -> list[Line]:
 
 
 def _unfinished(answer: Answer, found: "HeldOut") -> str:
-    done = f"{found.told:,} of the {found.n_examples:,} examples that selection does not see"
+    done = f"{found.told:,} of the {found.n_examples:,} examples that selection does not use"
     if answer.outcome is None:
         return f"{done} are scored for {found.winner} so far"
     why = "" if answer.limit is None else f", then {answer.limit.sentence}"
@@ -201,7 +206,7 @@ def _unfinished(answer: Answer, found: "HeldOut") -> str:
 def _mean(answer: Answer, found: "HeldOut") -> str:
     if found.mean is None or found.lower is None or found.upper is None:
         return f"not known: none of the {found.n_examples:,} comparisons has an outcome"
-    where = f"on the {found.n_examples:,} examples that selection never saw"
+    where = f"on the {found.n_examples:,} examples that selection did not use"
     left_out = _not_compared(found.n_examples - found.scored)
     between = "on new examples like these between {} and {}".format(*ends(found.lower, found.upper))
     not_here = "; the held-out mean has no such bias" if _is_fresh(answer, found) else ""
@@ -210,7 +215,7 @@ def _mean(answer: Answer, found: "HeldOut") -> str:
 
 
 def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
-    """The winner's mean of a constraint's metric on held-out examples, and its interval."""
+    """The winner's mean of a constraint's metric on held-out examples, in words."""
     if value.mean is None:
         return f"{value.constraint}: not known, none of the {found.n_examples:,} comparisons has a value"
     left_out = _not_compared(found.n_examples - value.valued)
@@ -235,13 +240,16 @@ def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
 
 
 def _with_the_mean(answer: Answer, found: "HeldOut") -> str:
-    """The confidence of an interval that follows the mean's: joint, if the mean's has one."""
+    """The confidence of an interval that holds together with that of the mean.
+
+    If the mean's interval has no confidence, neither has this one, for the same reason.
+    """
     is_sure = not answer.is_mixed and _is_fresh(answer, found)
     return " (together with the interval above)" if is_sure else _sure(answer, found)
 
 
 def _is_fresh(answer: Answer, found: "HeldOut") -> bool:
-    """Whether no compared candidate can have been chosen after seeing scores on the held-out examples."""
+    """Whether no compared candidate can have been chosen after seeing held-out scores."""
     return found.joined is None and not found.went_on and answer.earlier is None
 
 
@@ -282,7 +290,7 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
 def _not_compared(count: int) -> str:
     if not count:
         return ""
-    return f" ({count:,} without an outcome, left out of this number and at their worst in the interval)"
+    return f" ({count:,} without an outcome: excluded here, and counted as the worst case in the interval)"
 
 
 def _curse(found: "HeldOut") -> str:

@@ -12,7 +12,7 @@ from winnow.tasks.text.phrases import count_of, ends, list_of, percent, rounded
 
 
 def _pays(answer: Answer, standing: Standing) -> str:
-    """Whether routing was shown to score more than the best single candidate, whichever that is."""
+    """Whether routing is shown to score more than the best single candidate."""
     found = standing.advantage
     if found is None:
         return "not known: whether routing scores more than one candidate needs selector.params.explore"
@@ -22,21 +22,23 @@ def _pays(answer: Answer, standing: Standing) -> str:
     estimate = f"{rounded(found.estimate, '+')}, " if is_shown else ""
     between = f"{estimate}between {lower} and {upper}"
     of_left = " of those that were not dropped" if answer.dropped else ""
-    late = "; who joined later is compared on the prompts since then" if standing.has_late else ""
-    if standing.uncompared:
-        late += f", and {list_of(standing.uncompared)} on none yet, about which nothing is said"
-    said = (
-        f"on these prompts routing scores {between}, against the best single candidate{of_left}, whichever "
-        f"that is (by its estimate {standing.single}){late}"
+    late = (
+        "; a candidate that joined later is compared on the prompts since then" if standing.has_late else ""
     )
-    sure = f"with probability {percent(found.delta)}, at every round at once"
+    if standing.uncompared:
+        late += f"; nothing is claimed about {list_of(standing.uncompared)}, not compared on any prompt yet"
+    said = (
+        f"on these prompts routing scores {between}, compared with the best single candidate{of_left}, "
+        f"whichever that is (by its estimate {standing.single}){late}"
+    )
+    sure = f"with {percent(found.delta)} confidence, simultaneously over all rounds"
     if found.lower > 0.0:
         return f"yes: {said}, {sure}"
     return f"{'no' if found.upper < 0.0 else 'not shown'}: {said}, {sure}"
 
 
 def lines_of(answer: Answer) -> list[Line]:
-    """Lines on the score of routing, compared with the best single candidate."""
+    """Lines on the score of routing, and on the best single candidate."""
     standing = answer.standing
     assert standing is not None
     if answer.outcome == "failed":
@@ -48,19 +50,19 @@ def lines_of(answer: Answer) -> list[Line]:
         ]
     if standing.mean is None:
         return [("routes", "nothing known yet"), *_arrived(answer, standing)]
-    scored = f"{rounded(standing.mean)} mean score of the {count_of(standing.scored, 'prompt')} scored so far"
+    scored = f"mean score {rounded(standing.mean)} on the {count_of(standing.scored, 'prompt')} scored so far"
     if standing.late_mean is not None and standing.late_scored:
         last = "last" if standing.late_scored == 1 else f"last {standing.late_scored:,}"
-        scored += f"; {rounded(standing.late_mean)} of the {last} of them"
+        scored += f"; {rounded(standing.late_mean)} on the {last} of them"
     lines = [("routes", scored)]
     best = answer.of_best
     if best is not None and best.estimate is not None:
-        given = f"{rounded(best.estimate)} of the {count_of(standing.single_scored, 'prompt')} scored of it"
+        given = f"{rounded(best.estimate)} on the {count_of(standing.single_scored, 'prompt')} scored for it"
         of_left = "of those that were not dropped, " if answer.dropped else ""
         left = (each for each in answer.candidates if each != best and each.status != "dropped")
         alike = [each.name for each in left if each.estimate == best.estimate]
         too = f", and so {'has' if len(alike) == 1 else 'have'} {list_of(alike)}" if alike else ""
-        lines.append(("single", f"{of_left}{best.name} has the best mean of its own, {given}{too}"))
+        lines.append(("single", f"{of_left}{best.name} has the highest mean, {given}{too}"))
     lines.append(("pays", _pays(answer, standing)))
     why = (
         "prompts are routed to the candidate expected to do best, so these means do not generalise to "
@@ -74,7 +76,7 @@ def lines_of(answer: Answer) -> list[Line]:
 
 
 def headline_of(answer: Answer) -> tuple[str, str]:
-    """The score of routing, and its confidence."""
+    """The score of routing, and its confidence, as two sentences."""
     standing = answer.standing
     assert standing is not None
     if answer.outcome == "failed":
@@ -87,12 +89,12 @@ def headline_of(answer: Answer) -> tuple[str, str]:
     if found is not None and found.lower > 0.0:
         risk = f"{100.0 * found.delta:.10g}% risk of error"
         sure = f"Routing scores more on these prompts than any single candidate that is compared ({risk})"
-    return f"Route with this policy: mean score {rounded(standing.mean)} of {prompts}", sure
+    return f"Route with this policy: mean score {rounded(standing.mean)} on {prompts}", sure
 
 
 def _arrived(answer: Answer, standing: Standing) -> list[Line]:
     n = standing.unanswered
     if not n:
         return []
-    said = f"{count_of(n, 'prompt')} that came later {'has' if n == 1 else 'have'} no answer yet"
+    said = f"{count_of(n, 'prompt')} that arrived later {'has' if n == 1 else 'have'} no output yet"
     return [("arrived", f"{said}; run winnow route {answer.campaign} --unanswered")]

@@ -1,4 +1,4 @@
-"""Sentences on the best of the compared candidates, its results, and the runner-up."""
+"""Sentences on the best candidate, its results, and the runner-up."""
 
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer, CandidateStanding
@@ -16,12 +16,12 @@ from winnow.tasks.answer.sentences.clauses import (
 from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
-WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
+WEIGHED = {"equal": "with equal weights", "size": "weighted by size", "given": "with the file's weights"}
 """The weights of groups, as the end of a sentence."""
 
 
 def winner_lines(answer: Answer) -> list[Line]:
-    """Lines on the best or tied candidates, on a cheaper one that is as good, and on their results."""
+    """Lines on the best or tied candidates, a cheaper one, and their results."""
     return [*_who(answer), *_cheapest(answer), *_how_well(answer), *_groups(answer)]
 
 
@@ -46,7 +46,7 @@ def _who(answer: Answer) -> list[Line]:
 
 
 def _the_best(answer: Answer) -> list[Line]:
-    """The m best with their means, then the candidates tied for the last places."""
+    """Lines on the m best with their means, and on those tied for the last places."""
     of = {each.name: each for each in answer.candidates}
     word = "winner" if leaves_margin(answer) else "best"
     lines = [(word, f"{name}: {_mean(answer, of[name])}") for name in answer.top]
@@ -72,9 +72,9 @@ def _cheapest(answer: Answer) -> list[Line]:
         left = " that was not dropped" if dropped else ""
         return [("chosen", f"{best}: no other candidate{left} costs less than {amount(costs[best])}")]
     if answer.reason == "budget" and not answer.only_held_out_left:
-        return [("chosen", f"{best} so far; not all that are cheaper were tested yet: {spent(answer)}")]
+        return [("chosen", f"{best} so far; some cheaper candidates are not tested yet: {spent(answer)}")]
     nobody = f"no candidate that costs less than {amount(costs[best])} was shown to be at most"
-    # The other half is how far the best one itself may be from the best mean.
+    # The other half of epsilon is how far the best candidate itself can be below the highest mean.
     return [("chosen", f"{best}: {nobody} {answer.epsilon / 2.0:g} below it, which is half of epsilon")]
 
 
@@ -108,9 +108,10 @@ def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
 
 
 def _wins_claimed(answer: Answer) -> Claimed | None:
-    """The claim about the smallest win rate of the best candidate; None if nothing is claimed.
+    """The claim about the best candidate's lowest win rate; None without a claim.
 
-    With epsilon, and if a winner is assumed to exist, another candidate may be preferred over it.
+    Nothing is claimed with epsilon if a winner is assumed to exist: another candidate can be preferred over
+    the best one then.
     """
     share = 0.5 - answer.epsilon
     is_of_all = not (answer.epsilon and "winner-exists" in answer.claim.assumptions)
@@ -120,7 +121,7 @@ def _wins_claimed(answer: Answer) -> Claimed | None:
 
 
 def _groups(answer: Answer) -> list[Line]:
-    """The line on the compared means of groups; empty if plain means are compared."""
+    """The line on the compared means of groups; empty without groups."""
     groups = answer.groups
     if groups is None:
         return []
@@ -128,7 +129,7 @@ def _groups(answer: Answer) -> list[Line]:
     if groups.objective == "mean":
         of_groups = f"the mean of a candidate's means on the groups of examples, {WEIGHED[groups.weights]}"
     query = f"winnow query {answer.campaign} tags"
-    return [("groups", f"by {groups.by}; {groups.value}: {of_groups} ({query} has these)")]
+    return [("groups", f"by {groups.by}; {groups.value}: {of_groups} ({query} shows them)")]
 
 
 def _mean(answer: Answer, standing: CandidateStanding) -> str:
@@ -143,7 +144,7 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
 
 
 def runner_up_lines(answer: Answer) -> list[Line]:
-    """The line on the runner-up, and on the lead over it."""
+    """The line on the runner-up and the lead over it; empty if it is unknown."""
     found = answer.runner_up
     if found is not None and traits_of(answer.objective).compares_pairs:
         return [("runner-up", _rival(answer, found.name))]
@@ -166,7 +167,7 @@ def runner_up_lines(answer: Answer) -> list[Line]:
 
 
 def _rival(answer: Answer, name: str) -> str:
-    """The strongest opponent of the best candidate, and the best one's share of their duels."""
+    """The strongest opponent of the best candidate, and the best one's share of wins."""
     tied = "apart from the tied candidates, " if answer.tied else ""
     said = f"{tied}{name} is the strongest opponent of {answer.best}"
     if answer.rival_share is None:
@@ -177,7 +178,7 @@ def _rival(answer: Answer, name: str) -> str:
 
 
 def estimated_lead(answer: Answer) -> float | None:
-    """The lead over the runner-up; None without a runner-up, or if the tests refute the estimate."""
+    """The lead over the runner-up; None if unknown, or if the tests refute it."""
     found, claimed = answer.runner_up, _lead_claimed(answer)
     if found is None or found.difference is None or found.difference.estimate is None:
         return None
@@ -186,7 +187,7 @@ def estimated_lead(answer: Answer) -> float | None:
 
 
 def _lead_claimed(answer: Answer) -> Claimed | None:
-    """The claim about the best candidate's lead over another; None if nothing is claimed."""
+    """The claim about the best candidate's lead over another; None without a claim."""
     if not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
         return None
     behind = f"behind by at most {answer.epsilon:g}" if answer.epsilon else "not behind"
@@ -194,7 +195,7 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
 
 
 def _held(answer: Answer) -> str:
-    """The confidence of the best candidate's interval in words; empty if the candidate has no interval."""
+    """The confidence of the best candidate's interval; empty without an interval."""
     best = answer.of_best
     if best is None or best.lower is None:
         return ""

@@ -77,7 +77,7 @@ class FewShotSpec(SpecModel):
     An example is never shown as a solved example of itself.
     """
     seed: int = Field(default=0, ge=0, lt=2**63)
-    """Seed for drawing the solved examples, which are the same for all prompts."""
+    """Seed for drawing the solved examples, once for all examples."""
     fewshot_as_multiturn: bool = False
     """For chat models: whether each solved example is a user turn and an assistant turn instead of text."""
     question: str | None = Field(default=None, min_length=1)

@@ -330,7 +330,7 @@ def test_prompts_left_by_an_interruption_are_answered_later_as_without_it(answer
     assert "run: winnow route survivor --unanswered --storage sqlite:///winnow.db" in stopped.stderr
     n_left = len(left) - route.BATCH_SIZE
     status = done(answered, "status", "survivor")
-    assert f"arrived      {n_left} prompts that came later have no answer yet" in status
+    assert f"arrived      {n_left} prompts that arrived later have no output yet" in status
     named = "run winnow route survivor --unanswered --storage sqlite:///winnow.db"
     assert named in " ".join(status.split())
 

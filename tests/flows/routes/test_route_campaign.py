@@ -37,9 +37,9 @@ def test_status_says_how_well_it_does_beside_a_single_candidate_and_how_to_serve
     assert status["estimate"] == pytest.approx(sum(own) / len(own))
     told = done(finished, "status", "survivor")
     assert re.search(
-        r"routes +0\.9\d\d mean score of the 48 prompts scored so far; 1\.000 of the last 12 of them", told
+        r"routes +mean score 0\.9\d\d on the 48 prompts scored so far; 1\.000 on the last 12 of them", told
     )
-    assert "has the best mean of its own" in told
+    assert "has the highest mean" in told
     assert "heuristic" in told
     assert "winnow route survivor --export DIR" in told
 

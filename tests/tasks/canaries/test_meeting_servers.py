@@ -113,7 +113,7 @@ def test_two_servers_that_are_said_to_be_one_and_are_not_are_refused(database):
     with two_servers() as (one, other), pytest.raises(ServedModelDiffers) as refusal:
         run(database, served_spec(served_model(one.url, **said), served_model(other.url, "two", **said)))
     assert "5 of 5 canary prompts differently" in str(refusal.value)
-    assert "served_identity 'letters fp16' says that it and the one at" in str(refusal.value)
+    assert "by served_identity 'letters fp16' it is the same model as at" in str(refusal.value)
 
 
 def test_another_campaign_at_the_same_server_reuses_its_texts_for_five_requests(database):
@@ -190,7 +190,7 @@ def test_a_model_that_was_exchanged_behind_its_url_is_asked_anew(database):
     assert (before.when, before.changed, before.prompts, before.texts_before) == ("before", 5, 5, 0)
     assert before.sentence.endswith("no text that it made before is used here")
     assert (after.when, after.texts_before) == ("after", GRID)
-    assert after.sentence.endswith("this answer is about what it served before")
+    assert after.sentence.endswith("this answer is about the model before the change")
     assert changes(database, third) == []
     assert set(means(database, third).values()) == {0.0}
 
@@ -204,7 +204,7 @@ def test_a_change_in_the_middle_of_a_campaign_is_told_with_how_much_is_of_before
         record = run(database, spec)
     [change] = changes(database, record)
     assert (change.model, change.when, change.texts_before) == ("one", "during", 4)
-    assert "4 texts of this campaign are of what it served before" in change.sentence
+    assert "4 outputs of this campaign are from the model before the change" in change.sentence
     assert sum(scored(database, record)) == 4.0
 
 

@@ -55,11 +55,11 @@ def test_texts_that_a_gateway_had_another_model_write_take_the_claim_away(databa
     assert found(database, record) == [SeveralNames(model="one", texts={DATED: 8, "small": 4})]
     lines = dict(said(database, record))
     assert lines["server"] == (
-        "several models wrote the texts of one that are used here, as their server says: 8 by "
-        "'served-2026-10-06', 4 by 'small'. Name one of them in `model`, or have the server take no other; a "
-        "campaign under another name with reuse: campaign asks anew"
+        "several models wrote the outputs of one that are used here, according to their server: 8 by "
+        "'served-2026-10-06', 4 by 'small'. Set `model` to one of them, or restrict the server to one; a "
+        "campaign under another name with reuse: campaign requests all outputs again"
     )
-    assert lines["confidence"].startswith("heuristic: a served model changed on the way")
+    assert lines["confidence"].startswith("heuristic: a served model changed during the campaign")
 
 
 def test_one_name_throughout_is_stored_and_nothing_to_speak_of(database):
@@ -127,7 +127,7 @@ def test_an_alias_that_was_moved_is_another_model_to_later_campaigns(database):
     assert not any(each.mixes for each in (*found(database, record), *found(database, later)))
     assert found(database, again) == []
     assert dict(said(database, record))["server"].endswith(
-        ", and 'served-2026-10-06' did before: this answer is about what it served before"
+        ", and reported 'served-2026-10-06' before: this answer is about the model before the change"
     )
 
 
