@@ -1,1 +1,1 @@
-"""The objectives of campaigns, each with its own checks, judging and reports."""
+"""The objectives of campaigns, one package each: checks, steps and results."""

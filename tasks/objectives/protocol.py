@@ -1,4 +1,4 @@
-"""The steps of a round that an objective can change: generating, judging, and waiting for labels."""
+"""Steps of a round that an objective can replace: generating, judging, waiting."""
 
 from collections.abc import Sequence
 
@@ -15,24 +15,27 @@ from winnow.tasks.rounds.score import score_outputs, score_samples
 
 
 class RoundSteps:
-    """The steps of a round in which each output is scored by itself.
+    """Steps of a round in which each output is scored by itself.
 
-    An objective with other steps overrides some of them, and names its class in `Traits.steps`.
+    An objective with other steps overrides some of the methods, and names its class in `Traits.steps`.
     """
 
     counts_failures = False
-    """Whether an output that its judge fails on has an outcome, at its worst."""
+    """Whether an output counts at its worst if its judge fails on it."""
 
     def lacks_labels(self, campaign: CampaignSession, round_: RoundRecord) -> bool:
         """Whether the round has to wait for labels of some of its examples."""
         return False
 
     def generate(self, campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-        """Generate and store every output of the round; raises like `round_functions.generate_round`."""
+        """Generate and store every output of the round.
+
+        Raises the errors of `round_functions.generate_round`.
+        """
         return have_outputs(campaign, round_, plan_generations(campaign, round_))
 
     def examples_of(self, campaign: CampaignSession, round_: RoundRecord) -> list[int]:
-        """Position of the example that each output of the round answers, in the order of `generate`."""
+        """Position of the example of each output, in the order of `generate`."""
         return list(round_.examples)
 
     def judge(
@@ -42,9 +45,10 @@ class RoundSteps:
         round_: RoundRecord,
         texts: GenerationBatch,
     ) -> list[NewComparison]:
-        """One comparison per planned one, in planned order; raises like `round_functions.judge_round`.
+        """Return one comparison per planned one, in planned order.
 
-        The judge of `checked` has all annotations of the round.
+        The judge of `checked` has all annotations of the round. Raises the errors of
+        `round_functions.judge_round`.
         """
         assert isinstance(checked, ScoredCampaign)
         if checked.spec.samples is not None:
@@ -57,6 +61,6 @@ class RoundSteps:
 
 
 def steps_of(checked: ResolvedCampaign) -> RoundSteps:
-    """The steps of a campaign's rounds, from its objective."""
+    """Create the steps of a campaign's rounds, as its objective defines them."""
     found: RoundSteps = object_at(traits_of(checked.spec.objective).steps)()
     return found

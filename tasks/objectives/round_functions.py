@@ -1,11 +1,13 @@
-"""Functions for the steps of a round that differ between objectives.
+"""Functions for the steps of a round that depend on the objective.
 
-A judge that fails on everything ends the campaign, because all further outputs would be wasted. One that
-fails on some outputs leaves those unscored, and one that fails on all outputs of a candidate gets that
-candidate dropped, as set by `fail_on_error`. A judge counts as broken if it has never succeeded, or has
-failed so often in a row that no single candidate's outputs can be the cause. If its failures count as losses
-(certify), one round of failures is enough: they could refute the candidate that is tested first. The round
-that shows this is not recorded, so that a resumed run judges its outputs again and generates none twice.
+A judge that fails on everything ends the campaign, because all further outputs would be wasted. If it fails
+only on some outputs, these are unscored. If it fails on all outputs of a candidate, that candidate is
+dropped, as `fail_on_error` defines.
+
+A judge counts as broken if it has never succeeded, or if it has failed so often in a row that no single
+candidate's outputs can be the cause. If its failures count as losses (certify), one round of failures is
+enough, because they could refute the candidate that is tested first. The round that shows this is not
+recorded. A resumed run then judges its outputs again and generates none twice.
 """
 
 from collections.abc import Sequence
@@ -34,11 +36,11 @@ if TYPE_CHECKING:
     from winnow.tasks.objectives.human.annotation_tasks import RoundAnnotators
 
 ANNOTATORS = "winnow.tasks.objectives.human.annotation_tasks:RoundAnnotators"
-"""Address of the class, so that campaigns without annotators do not load it."""
+"""Import path of the class, so that campaigns without annotators do not import it."""
 
 
 def annotators_of(campaign: CampaignSession) -> "RoundAnnotators | None":
-    """The annotators of a campaign; None if it has no annotators."""
+    """The annotators of a campaign; None without a human judge."""
     if campaign.checked.spec.judge.type != HUMAN:
         return None
     found: RoundAnnotators = object_at(ANNOTATORS)(campaign)
@@ -52,18 +54,20 @@ def can_begin(campaign: CampaignSession) -> bool:
 
 
 def awaits_humans(campaign: CampaignSession, round_: RoundRecord) -> bool:
-    """Whether a planned round has to wait for annotators."""
+    """Whether a planned round has to wait for judgments or labels of humans."""
     if (annotators := annotators_of(campaign)) is not None:
         return annotators.lack()
     return steps_of(campaign.checked).lacks_labels(campaign, round_)
 
 
 def generate_round(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-    """Generate and store all outputs of the round, or return the reasons for missing ones; see `have_texts`.
+    """Generate and store all outputs of a round; a missing output has a reason.
+
+    See `have_texts`.
 
     Raises:
         EngineDied, EngineTimeout: Transient; committed outputs stay.
-        LeaseLost: If another process took the campaign over.
+        LeaseLost: Another process took the campaign over.
     """
     begun, campaign.head_start = campaign.head_start, None
     if begun is not None and begun.round_id == round_.id:
@@ -72,7 +76,10 @@ def generate_round(campaign: CampaignSession, round_: RoundRecord) -> Generation
 
 
 def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> EarlyTexts:
-    """Start generating a first round's outputs in the background; `generate_round` waits for them."""
+    """Start generating a round's outputs in the background.
+
+    `generate_round` waits for them.
+    """
     campaign.head_start = EarlyTexts(
         round_.id, partial(steps_of(campaign.checked).generate, campaign, round_)
     )
@@ -82,15 +89,18 @@ def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> EarlyTexts:
 def judge_round(
     campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
-    """One comparison per planned pair or duel, in planned order; an unscored one has a reason.
+    """Return one comparison per planned pair or duel, in planned order.
+
+    An unscored comparison has a reason.
 
     Raises:
         EngineDied, EngineTimeout: Transient, with judge models; committed replies stay.
-        JudgeBroken: If a third-party judge fails repeatedly.
-        LabelMissing: If a label was removed; `awaits_humans` checks before a round continues.
-        NoServer: If no server of the round is reachable, or one of several judges, or a model that every loss
-            or constraint needs; or if servers refuse all requests.
-        LeaseLost: If another process took the campaign over.
+        JudgeBroken: A third-party judge fails repeatedly.
+        LabelMissing: A label was removed; `awaits_humans` checks before a round continues.
+        NoServer: No server of the round is reachable, or one of several judges is not, or a model that every
+            loss or
+            constraint needs is not; or servers refuse all requests.
+        LeaseLost: Another process took the campaign over.
     """
     annotators = annotators_of(campaign)
     checked = campaign.checked if annotators is None else annotators.informed(round_, texts)
@@ -105,20 +115,20 @@ def judge_round(
 
 
 class NoServer(WinnowError):
-    """No server is reachable, or accepts its requests: that is no candidate's fault, and can be fixed."""
+    """No server is reachable or accepts requests, for which no candidate is at fault."""
 
 
 def require_a_server(
     campaign: CampaignSession, texts: GenerationBatch, comparisons: Sequence[NewComparison]
 ) -> None:
-    """Refuse to record a round if none of its servers is reachable, or no model remains.
+    """Refuse to record a round if no server is reachable, or no model remains.
 
-    Otherwise its candidates would be dropped one by one, and the last remaining one would win. Stored answers
-    stay, and the rest is requested once the campaign continues. If another model answers, unreachable servers
-    only cost their own candidates; so do local engines that never answered.
+    Otherwise its candidates would be dropped one by one, and the last remaining one would win. Stored outputs
+    stay, and the rest is requested when the campaign continues. If another model answers, unreachable servers
+    only cause their own candidates to be dropped; so do local engines that never answered.
 
     Raises:
-        NoServer: If no server is reachable or no model remains; names the known cause.
+        NoServer: No server is reachable or no model remains; gives the known cause.
     """
     of_texts = any(_is_lost(each) for each in texts)
     of_replies = any(each.is_answered and each.reason in OUT_OF_REACH for each in comparisons)
@@ -148,13 +158,13 @@ def _is_lost(text: TextOrFailure) -> bool:
 
 
 def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round that only some of several judges score, because one is unreachable.
+    """Refuse to record a round that only some of several judges score.
 
-    Otherwise verdicts of all judges on earlier outputs would be compared with those of the remaining judges,
-    and a score would depend on the time of its request.
+    This happens if a judge's server is unreachable. Otherwise verdicts of all judges on earlier outputs would
+    be compared with those of the remaining judges, and a score would depend on the time of its request.
 
     Raises:
-        NoServer: With the cause.
+        NoServer: A judge is unreachable; gives the cause.
     """
     alone = [
         judgment
@@ -173,7 +183,7 @@ def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
 
 
 def _given_up(campaign: CampaignSession, models: Sequence[ModelRef]) -> list[str]:
-    """Reason why all of some models are unreachable; empty if one of them is not."""
+    """Reasons why all of the given models are unreachable; empty if one is reachable."""
     failures = [campaign.engines.failure(each) for each in models]
     found = [each.detail for each in failures if each is not None]
     return found if len(found) == len(failures) else []
@@ -194,16 +204,17 @@ def _answering(campaign: CampaignSession, comparisons: Sequence[NewComparison]) 
 
 
 REFUSALS = frozenset({"refused", TOO_FEW_JUDGES})
-"""Reasons of comparisons whose outputs, or all of their judgments, were refused by a server."""
+"""Reasons of comparisons whose outputs, or all of whose judgments, a server refused."""
 
 
 def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round whose servers, or its judges', refuse all requests, including canaries.
+    """Refuse to record a round whose servers refuse all requests, including canaries.
 
-    The cause is then the form of the requests, such as an unsupported parameter, not a prompt.
+    The cause is then the form of the requests, such as an unsupported parameter, not a prompt. The same holds
+    for the servers of judges.
 
     Raises:
-        NoServer: If they refuse all requests; quotes the message of one server.
+        NoServer: The servers refuse all requests; quotes the message of one of them.
     """
     if campaign.allowance.answered:
         return
@@ -227,13 +238,13 @@ def _takes_nothing(campaign: CampaignSession, model: ModelRef, where: str) -> No
 
 
 def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) -> None:
-    """Refuse to record a round of losses without the autoevaluator or baseline that all of them need.
+    """Refuse to record a round of losses without the autoevaluator or the baseline.
 
-    Each loss would count at its worst, and candidates would be dropped without fault. A local engine that
-    never answered still costs them.
+    All losses need them. Otherwise each loss would count at its worst, and candidates would be dropped
+    without fault. A local engine that never answered still counts against them.
 
     Raises:
-        NoServer: With the cause, or the server's message.
+        NoServer: Such a model is missing; gives the cause, or the server's message.
     """
     for whose, model in steps_of(campaign.checked).models_needed(campaign.checked):
         pairs = zip(texts.planned, texts, strict=True)
@@ -248,7 +259,7 @@ def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) 
             isinstance(each, GenerationFailure) and each.reason == "refused" for each in answers
         )
         if are_refused and campaign.contacts.refusal(model.name) and not campaign.allowance.answered:
-            raise _takes_nothing(campaign, model, f"what {whose} gives it")
+            raise _takes_nothing(campaign, model, f"the settings that {whose} sends")
 
 
 def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
@@ -257,7 +268,7 @@ def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequen
     Otherwise all outputs would be paid for, and the question would stay open permanently.
 
     Raises:
-        NoServer: With the cause, or the server's message.
+        NoServer: Such a model is missing; gives the cause, or the server's message.
     """
     told = campaign.checked.told_metrics
     reasons = [each.reason for pair in comparisons for each in pair.judgments if each.metric in told]
@@ -271,7 +282,7 @@ def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequen
     if set(reasons) == {"refused"} and not campaign.allowance.answered:
         for model in asked:
             if campaign.contacts.refusal(model.name):
-                raise _takes_nothing(campaign, model, "what the metric gives it")
+                raise _takes_nothing(campaign, model, "the settings that the metric sends")
 
 
 MOST_IN_A_ROW = 10
@@ -288,7 +299,7 @@ def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     Comparisons are in planned order; the campaign's earlier rounds count as well.
 
     Raises:
-        JudgeBroken: If the judge fails repeatedly; quotes the last exception.
+        JudgeBroken: The judge fails repeatedly; quotes the last exception.
     """
     judged = [each for each in reversed(comparisons) if each.is_answered and each.reason != EQUAL_OUTPUTS]
     failed = list(takewhile(lambda each: each.reason == JUDGE_FAILED, judged))
@@ -307,7 +318,7 @@ def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     if is_of_some or (len(involved) < MOST_IN_A_ROW and not are_losses):
         return
     raise JudgeBroken(
-        f"{failed[0].detail}; so it did on {_how_many(len(involved))}, and this round is not recorded; "
+        f"{failed[0].detail}; it failed on {_how_many(len(involved))}, and this round is not recorded; "
         f"{remedy()}"
     )
 

@@ -1,4 +1,4 @@
-"""Run a campaign's rounds as one stream: plan, generate, judge, decide and record each, until the end."""
+"""Run a campaign's rounds in order: plan, generate, judge, decide and record."""
 
 import math
 import time
@@ -48,7 +48,7 @@ class JudgeAhead:
         self, campaign: CampaignSession, judges: Sequence[Judge[Sample]], round_: RoundRecord
     ) -> None:
         self._campaign, self._judges, self._round = campaign, judges, round_
-        self._unread = list(range(len(round_.examples)))  # pairs whose texts are not all there
+        self._unread = list(range(len(round_.examples)))  # pairs that lack some outputs
         self._exchange = Exchange[Sample]({})
         self._asked: list[tuple[Sequence[JudgeCall], WantedTexts]] = []
         self.answers: dict[JudgeCall, TextOrFailure] = {}
@@ -60,9 +60,10 @@ class JudgeAhead:
         return not self._unread and self._exchange.is_done
 
     def next_calls(self, texts: GenerationBatch) -> WantedTexts | None:
-        """Judge calls that the outputs so far require for the first time; None if they require no new call.
+        """Judge calls that become possible with the outputs so far; None if none is new.
 
-        `texts` are the outputs of the round so far.
+        Args:
+            texts: The outputs of the round so far.
         """
         for calls, asked in self._asked:  # together, once all of them are answered
             if asked.are_there:
@@ -103,10 +104,10 @@ class _Begun(NamedTuple):
 
 
 class RoundsInFlight:
-    """Planned, unrecorded rounds of a best-mean campaign that engines are working on.
+    """Planned and unrecorded rounds of a best-mean campaign that engines work on.
 
-    Outputs are committed as they arrive, for any round, and judge models run on a group once it is finished.
-    Always close it: closing ends all working engines.
+    Outputs of any of these rounds are committed when they arrive. Judge models run on a group of outputs when
+    it is complete. Always close an instance: this ends all working engines.
     """
 
     def __init__(self, campaign: CampaignSession) -> None:
@@ -118,17 +119,17 @@ class RoundsInFlight:
         self._asked: dict[int, tuple[int, WantedTexts, int]] = {}  # round, and which group of whom, by number
 
     def texts_of_first(self, rounds: Sequence[RoundRecord]) -> GenerationBatch:
-        """All outputs of the first round in flight, while those of the others are generated as well.
+        """All outputs of the first round in flight, while later ones are generated.
 
-        Safe to call again after an error; it generates only what is not stored.
+        The call can be repeated after an error, and then generates only outputs that are not stored.
 
         Raises:
             EngineDied, EngineTimeout: Transient; committed outputs stay, and so do those that engines
-                generated meanwhile.
-            ServedModelDiffers: If a server that replaced another one serves a different model.
-            LeaseLost: If another process took the campaign over.
+                generated in the meantime.
+            ServedModelDiffers: A server that replaced another one serves a different model.
+            LeaseLost: Another process took the campaign over.
         """
-        if self._campaign.checked.spec.reuse == ONLY:  # nothing is asked, so that nothing is waited for
+        if self._campaign.checked.spec.reuse == ONLY:  # no requests are sent, so nothing arrives later
             return have_outputs(self._campaign, rounds[0], plan_generations(self._campaign, rounds[0]))
         try:
             for round_ in rounds:
@@ -148,8 +149,12 @@ class RoundsInFlight:
         return made if first.judge is None else replace(made, calls=first.judge.answers)
 
     def finish_begun(self) -> None:
-        """Wait for running work of engines and commit it; everything else is requested later if needed."""
-        self._rounds.clear()  # so that nobody is asked about what comes
+        """Wait for the running work of engines, and commit it.
+
+        Other outputs are requested later, if they are needed.
+        """
+        self._rounds.clear()  # so that arriving outputs cause no further judge calls
+
         for number, answers in self._stream.finish_begun():
             self._store(number, answers)
         self._asked.clear()
@@ -176,7 +181,10 @@ class RoundsInFlight:
             self._asked[group] = number, wanted, place
 
     def _ask_judge(self, number: int) -> None:
-        """Run judge models on outputs that arrived, and again if replies lead to further calls."""
+        """Run judge models on outputs that arrived.
+
+        If replies lead to further calls, these are made as well.
+        """
         begun = self._rounds.get(number)
         while begun and begun.judge and (wanted := begun.judge.next_calls(begun.texts.batch())):
             self._ask(number, wanted)
@@ -199,7 +207,7 @@ CAMPAIGNS = trace.get_tracer("winnow.campaign")
 
 @contextmanager
 def campaign_span(campaign: CampaignRecord) -> Generator[None, None, None]:
-    """The span of one run of a campaign, from the time its lease is held."""
+    """The tracing span of one run of a campaign, from the time when its lease is held."""
     attributes = {"winnow.campaign": campaign.name, "winnow.objective": campaign.objective}
     with CAMPAIGNS.start_as_current_span("campaign", attributes=attributes):
         yield
@@ -207,7 +215,7 @@ def campaign_span(campaign: CampaignRecord) -> Generator[None, None, None]:
 
 @contextmanager
 def round_span(campaign: CampaignRecord, round_: RoundRecord) -> Generator[Span, None, None]:
-    """The span of a round once it is planned; calls of engines are spans inside it."""
+    """The tracing span of a planned round; calls of engines are spans inside it."""
     attributes: dict[str, str | int] = {
         "winnow.campaign": campaign.name,
         "winnow.round": round_.number,
@@ -218,7 +226,7 @@ def round_span(campaign: CampaignRecord, round_: RoundRecord) -> Generator[Span,
 
 
 def tell_decision(span: Span, candidates: Sequence[Candidate], decision: Decision) -> None:
-    """Set a round's decision as attributes of its span."""
+    """Set a round's decision as attributes of its tracing span."""
     if not span.is_recording():
         return
     span.set_attribute("winnow.stop", decision.stop)
@@ -233,7 +241,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class JudgedRound:
-    """A round whose outputs are stored and judged, and whose decision is not made yet."""
+    """A round whose outputs are stored and judged, before its decision."""
 
     round_: RoundRecord
     texts: GenerationBatch
@@ -241,7 +249,7 @@ class JudgedRound:
 
 
 class Observer(Protocol):
-    """Sees each round. It changes nothing but when the rounds stop, and which candidates are left out."""
+    """Receives each round; it can only stop the rounds and exclude candidates."""
 
     @property
     def wants_to_stop(self) -> bool:
@@ -249,11 +257,11 @@ class Observer(Protocol):
         return False
 
     def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
-        """A round was judged; return the arms to leave out from here on, before any is eliminated by it."""
+        """Receive a judged round before its decision; return the arms to exclude."""
         return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
-        """Called after a round was recorded."""
+        """Receive a round after it was recorded."""
         return
 
 
@@ -266,7 +274,9 @@ class StepCall(Protocol):
 
 
 ASKS_ENGINES = frozenset({generate_round, judge_round})
-"""Steps that are repeated after an engine died; they generate only outputs that are not stored."""
+"""Steps that are repeated after an engine died.
+They generate only outputs that are not stored.
+"""
 
 
 def plainly(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -275,7 +285,11 @@ def plainly(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def restarting(times: int) -> StepCall:
-    """Repeat each step of `ASKS_ENGINES` up to this many times after an engine died; see `StepCall`."""
+    """Create a `StepCall` that repeats steps of `ASKS_ENGINES` after an engine died.
+
+    Args:
+        times: Maximum number of repetitions of each step.
+    """
 
     def call(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         for _ in range(times if step in ASKS_ENGINES else 0):
@@ -312,12 +326,12 @@ def finish_round(
         round_: The first round that is planned and not recorded.
         call: Calls each step.
         texts: Generates the outputs of the round; None for `generate_round`.
-        judged: Called once the round is judged, before anything is decided.
+        judged: Called when the round is judged, before its decision.
 
     Returns:
-        None when the round waits for annotators; their tasks are stored.
+        None if the round waits for annotators; their tasks are stored.
 
-    Raises: See `generate_round`, `judge_round`, `decide_round` and `record_round`.
+    Raises: The errors of `generate_round`, `judge_round`, `decide_round` and `record_round`.
     """
     with round_span(campaign.record, round_) as span:
         made = call(generate_round, campaign, round_) if texts is None else texts()
@@ -333,11 +347,11 @@ def finish_round(
 
 
 class Runner:
-    """Run a campaign's rounds in planned order, with as many in flight as its lookahead allows.
+    """Run a campaign's rounds in planned order, several at once with lookahead.
 
     Leaving this context manager closes all engines that still work on later rounds. The campaign's selector
-    has observed all finished rounds. Observers see each round that is recorded; any of them may end the
-    stream before the next one.
+    must have observed all finished rounds. Observers receive each round that is recorded, and any of them can
+    end the stream before the next one.
     """
 
     def __init__(self, campaign: CampaignSession, *observers: Observer) -> None:
@@ -363,9 +377,10 @@ class Runner:
         self.finish_begun()
 
     def run_for(self, seconds: float, call: StepCall = plainly) -> tuple[bool, float]:
-        """Run rounds for some seconds; return whether the campaign ended or waits, and seconds per round.
+        """Run rounds for some seconds; return whether they ended, and seconds per round.
 
-        Safe to call again after any error.
+        The rounds end if the campaign has ended, or waits for annotators. The call can be repeated after any
+        error.
         """
         started = time.monotonic()
         done, elapsed, ended = 0, 0.0, False
@@ -375,9 +390,9 @@ class Runner:
         return ended, elapsed / max(done, 1)
 
     def run_round(self, call: StepCall = plainly) -> bool:
-        """Plan new rounds and finish the first round in flight; return whether no other can follow now.
+        """Plan rounds and finish the first one; return whether no other can follow.
 
-        That is the case if the campaign has ended, or if the round waits for annotators.
+        This is the case if the campaign has ended, or if the round waits for annotators.
         """
         campaign, begins, self._may_begin = self._campaign, self._may_begin, None
         if begins is None:
@@ -395,16 +410,22 @@ class Runner:
         return not self._may_begin and len(planned) == 1
 
     def _judged(self, judged: JudgedRound) -> None:
-        """Show observers a round before it is decided, and leave out the candidates that they return."""
+        """Pass a round to observers before its decision.
+
+        The candidates that they return are excluded.
+        """
         found = [each.round_judged(self._campaign, judged) for each in self._observers]
         if arms := set().union(*found):
             self._campaign.leave_out(judged.round_, arms)
 
     def finish_begun(self) -> None:
-        """Wait for engines working on later rounds, and store their outputs; the rounds wait for `resume`."""
+        """Wait for engines that work on later rounds, and store their outputs.
+
+        `resume` continues these rounds.
+        """
         if self._in_flight is not None:
             self._in_flight.finish_begun()
 
     def _goes_on(self, decision: Decision) -> bool:
-        """Whether further rounds may begin after a decision."""
+        """Whether further rounds can begin after a decision."""
         return not (decision.stop or self._campaign.is_overspent)

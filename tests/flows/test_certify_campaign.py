@@ -327,7 +327,7 @@ def test_what_somebody_else_labelled_meanwhile_is_said_and_the_next_is_asked(tmp
 
     monkeypatch.setattr("builtins.input", typed)
     told = done(tmp_path, "label", "survivor")
-    assert f"the label of example '{first}' is 'theirs' already, from others.csv" in told
+    assert f"the label of example '{first}' is already 'theirs', from others.csv" in told
     stored = rows(tmp_path, "SELECT e.key, l.targets FROM labels l JOIN examples e ON e.id = l.example_id")
     assert sorted(stored) == sorted([(first, '["theirs"]'), (second, '["mine"]')])
 
@@ -343,7 +343,7 @@ def test_a_label_may_be_corrected_until_it_was_used(tmp_path):
     before = rows(tmp_path, "SELECT * FROM labels")
     refused = winnow(tmp_path, "label", "survivor", str(right))
     assert refused.returncode == 1
-    assert f"the label of example '{keys[0]}' is 'zzz' already, from wrong.csv" in refused.stderr
+    assert f"the label of example '{keys[0]}' is already 'zzz', from wrong.csv" in refused.stderr
     assert rows(tmp_path, "SELECT * FROM labels") == before
     told = done(tmp_path, "label", "survivor", str(right), "--correct")
     assert f"{len(keys) - 1} new labels, 1 changed" in told
@@ -444,7 +444,7 @@ def test_a_skipped_example_may_be_answered_until_it_was_used(tmp_path):
     done(tmp_path, "label", "survivor", "--skip", key, "--skip", other)
     file = write_labels(tmp_path, [key])
     refused = winnow(tmp_path, "label", "survivor", str(file))
-    assert f"the label of example '{key}' is that no human can answer it already" in refused.stderr
+    assert f"the label of example '{key}' is already marked as unanswerable" in refused.stderr
     assert "0 new labels, 1 changed" in done(tmp_path, "label", "survivor", str(file), "--correct")
     assert "1 was there already" in done(tmp_path, "label", "survivor", "--skip", other)
 
@@ -495,7 +495,7 @@ def test_comparisons_without_an_outcome_are_counted_where_every_loss_is_known(tm
 
 LABELS_REFUSED = {
     "skip that says neither": ('{"id": "e1", "target": null, "skip": "maybe"}', "write true or false"),
-    "both a target and skip": ('{"id": "e1", "target": "a", "skip": true}', "has a target and says skip"),
+    "both a target and skip": ('{"id": "e1", "target": "a", "skip": true}', "has both a target and skip"),
     "an unknown example": ('{"id": "e9999", "target": "a"}', "line 1: the dataset has no example 'e9999'"),
     "no id": ('{"target": "a"}', "line 1: there is no column 'id'"),
     "no target": ('{"id": "e1"}', "line 1: there is no column 'target'"),
@@ -720,8 +720,8 @@ def test_other_campaigns_take_no_labels(tmp_path):
     result = winnow(tmp_path, "label", "survivor")
     assert result.returncode == 1
     assert (
-        "'survivor' is a best-mean campaign whose outputs no person judges, and takes no labels; give them "
-        "to a certify campaign, or to one with judge: {type: human}"
+        "'survivor' is a best-mean campaign without a human judge, and uses no labels; name "
+        "a certify campaign, or one with judge: {type: human}"
     ) in result.stderr
     assert winnow(tmp_path, "query", "survivor", "e-values").returncode == 2
 
@@ -790,7 +790,7 @@ def test_init_writes_a_certificate_that_lacks_only_models_and_data(tmp_path):
     lines = [json.dumps({"id": n, "input": f"{n}+1", "target": None if n else "1"}) for n in range(10)]
     (tmp_path / "data.jsonl").write_text("\n".join(lines) + "\n")
     told = done(tmp_path, "validate", "campaign.yaml")
-    assert "tested from the dearest on: large/direct" in told
+    assert "tested from the most expensive on: large/direct" in told
     assert "1 of 10 examples can be labelled (1 are)" in told
 
 

@@ -36,7 +36,7 @@ def engines(monkeypatch):
 def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
     write_constrained(tmp_path, {"at_least": 0.9}, {"at_most": 0.98})
     checked = winnow(tmp_path, "validate", "campaign.yaml").stdout
-    assert "; the best is that of those which meet bare at least 0.9, bare at most 0.98" in checked
+    assert "; only candidates that meet bare at least 0.9, bare at most 0.98 can be the best" in checked
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("survivor: winner, proven\n")
@@ -68,7 +68,7 @@ def test_what_is_held_out_shows_the_winner_and_what_it_has_to_meet(tmp_path):
     path = write_constrained(tmp_path, {"at_least": 0.9})
     path.write_text(f"{path.read_text()}holdout: 0.25\n")
     checked = winnow(tmp_path, "validate", path.name).stdout
-    assert "30 of the examples are held out for the winner, selection sees the other 90" in checked
+    assert "30 of the examples are held out for the winner, selection uses the other 90" in checked
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 0, result.stderr
     stored = rows(

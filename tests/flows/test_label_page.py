@@ -91,7 +91,7 @@ def test_two_readers_are_given_different_tasks_and_the_later_answer_is_refused(f
     one, *_ = [each.label for each in first.button]
     press(first, one)
     same = press(same, "Unclear")
-    assert any("is there already, from Ann (page), and stays" in each for each in said(same))
+    assert any("already exists, from Ann (page), and is kept" in each for each in said(same))
     assert len(rows(folder, ANNOTATIONS)) == 1
 
 

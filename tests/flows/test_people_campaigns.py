@@ -155,9 +155,9 @@ def test_of_two_people_each_gets_another_task_and_a_late_answer_is_refused(duels
     assert annotating.next_question(database, campaign, "Ann").key == first.key
     say = dict(source="terminal")
     annotating.answer(database, campaign, first.key, first.choices[0], annotator="Ann", **say)
-    with pytest.raises(WinnowError, match="is there already, from Ann"):
+    with pytest.raises(WinnowError, match="already exists, from Ann"):
         annotating.answer(database, campaign, first.key, first.choices[1], annotator="Ben", **say)
-    with pytest.raises(WinnowError, match=r"Ann has judged example .* meanwhile"):
+    with pytest.raises(WinnowError, match=r"Ann has judged example .* in the meantime"):
         annotating.answer(
             database, campaign, first.key, first.choices[1], annotator="Ben", may_change=True, **say
         )
@@ -215,14 +215,14 @@ def test_a_file_is_taken_whole_or_not_at_all(ratings):
         return one_message(result)
 
     unknown = refused(*lines, "0123456789abcdef,right,")
-    assert "asks nothing with the id" in unknown
+    assert "has no task with the id" in unknown
     assert "copy it from winnow query survivor labels --storage sqlite:///winnow.db" in unknown
     assert "there is no column 'verdict'" in refused("id,score", "0123456789abcdef,1")
     assert "there is no column 'id'; its columns are separated by semicolons: save it with commas" in refused(
         "id;verdict", "0123456789abcdef;right"
     )
     assert "occurs twice" in refused(*lines, lines[1])
-    assert "is not an id of a task" in refused(lines[0], "0,right,")
+    assert "is not the id of a task" in refused(lines[0], "0,right,")
     key = lines[1].split(",")[0]
     said = refused(lines[0], f"{key},great,")
     assert f"{broken}, line 2: 'great'" in said
@@ -244,7 +244,7 @@ def test_a_judgment_changes_only_with_correct_and_only_until_it_counts(ratings):
     other = ratings / "other.csv"
     other.write_text(f"id,verdict\n{key},half right\n")
     assert (
-        "from Ann (done.csv), and stays; remove it, or give --correct if the new one is right"
+        "from Ann (done.csv), and is kept; remove the row, or use --correct if the new judgment is right"
     ) in one_message(winnow(ratings, "label", "survivor", str(other)))
     changed = winnow(ratings, "label", "survivor", str(other), "--correct", "--as", "Ann")
     assert "0 new judgments, 1 changed" in changed.stdout

@@ -416,7 +416,9 @@ def test_as_many_groups_are_taken_with_storage_as_without(storage, groups, count
         except SpecError as error:
             said.append(error.message)
     assert said[0] == said[1]
-    assert ("different values of group, and groups are 2 to 100" in said[0]) == (count not in range(2, 101))
+    assert ("different values of group, and 2 to 100 groups are allowed" in said[0]) == (
+        count not in range(2, 101)
+    )
 
 
 def test_candidates_and_examples_that_read_alike_stay_apart(storage):

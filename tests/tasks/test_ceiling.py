@@ -88,8 +88,8 @@ def test_no_more_labels_are_promised_than_can_be_had_and_no_autoevaluator_is_nam
         )
     )
     assert found.size.endswith("6 of 6 examples can be labelled (6 are), at most 6 labels are used")
-    assert found.unforeseen.endswith("that hangs on their losses")
-    assert found.size.startswith("8 candidates, tested from the dearest on: ")
+    assert found.unforeseen.endswith("which depends on their losses")
+    assert found.size.startswith("8 candidates, tested from the most expensive on: ")
     # Whose names are all told is read by nobody.
     assert found.size.partition(" can be labelled")[0].endswith(" and 3 more; 6 of 6 examples")
     many = dataclasses.replace(found, guessed_tokens=tuple(f"m{number}" for number in range(100)))

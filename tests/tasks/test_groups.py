@@ -84,7 +84,7 @@ def test_names_of_groups_may_be_numbers(tmp_path):
     ("changes", "said"),
     [
         ({"groups": {"by": "levle"}}, "groups.by: unknown field 'levle'; did you mean 'level'?"),
-        ({"groups": {"by": "first"}}, "groups.by: example 'e1' has no first, so that it is in no group"),
+        ({"groups": {"by": "first"}}, "groups.by: example 'e1' has no first, so it is in no group"),
         ({"groups": {"by": "kinds"}}, "groups.by: kinds of example 'e0' is ['a', 'b'], and a group is named"),
         ({"groups": {"by": "ratio"}}, "groups.by: ratio of example 'e0' is 0.5, and a group is named"),
         (
@@ -97,7 +97,7 @@ def test_names_of_groups_may_be_numbers(tmp_path):
         ),
         (
             {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1, "hard": 1e8}}},
-            "groups.weights: a group weighs more than 1000000 times as much as another one",
+            "groups.weights: a group's weight is more than 1000000 times another one's",
         ),
         ({"groups": {"by": "level", "weights": {"easy": 0.0}}}, WEIGHTS),
         ({"groups": {"by": "level", "weights": {"easy": True}}}, WEIGHTS),
@@ -106,7 +106,7 @@ def test_names_of_groups_may_be_numbers(tmp_path):
         ({"groups": {"by": "level", "weights": "equall"}}, WEIGHTS),
         (
             {"groups": {"by": "level"}, "selector": {"name": "champion", "params": {"groups": 3}}},
-            "selector.params.groups: is made of the file's groups; set it there",
+            "selector.params.groups: is computed from the file's groups; set groups",
         ),
         (
             {"groups": {"by": "level", "objective": "worst", "weights": "size"}},
@@ -114,19 +114,19 @@ def test_names_of_groups_may_be_numbers(tmp_path):
         ),
         (
             {"groups": {"by": "level"}, "selector": {"name": "ucb-e"}},
-            "groups: ucb-e compares candidates by the mean over all examples and knows no groups; choose",
+            "groups: ucb-e compares candidates only by the mean over all examples; choose",
         ),
         (
             {"groups": {"by": "level", "objective": "worst"}, "selector": {"name": "race"}},
-            "groups.objective: a race on common examples cannot tell whose worst group is better",
+            "groups.objective: a race on common examples cannot compare the lowest group means",
         ),
         (
             {"groups": {"by": "level"}, "holdout": 0.4},
-            "holdout: results on held-out examples would be plain means, and not by groups",
+            "holdout: results on held-out examples are plain means, not means by groups",
         ),
         (
             {"groups": {"by": "level"}, "selector": {"name": "champion", "params": {"top_m": 2}}},
-            "selector.params.top_m: top_m looks for candidates by the mean over all examples",
+            "selector.params.top_m: top_m needs the mean over all examples",
         ),
         ({"objective": "route", "groups": {"by": "level"}}, "groups: does not apply to route; remove it"),
     ],
@@ -142,7 +142,7 @@ def test_one_value_for_all_groups_nothing(tmp_path):
     data = tmp_path / "grouped.jsonl"
     rows = [json.loads(line) | {"level": "one"} for line in data.read_text().splitlines()]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(SpecError, match="have 1 different values of level, and groups are 2 to 100"):
+    with pytest.raises(SpecError, match="have 1 different values of level, and 2 to 100 groups are allowed"):
         check_campaign_file(str(path))
 
 

@@ -84,7 +84,7 @@ def test_every_example_is_held_out_as_often_as_its_share_says():
 
 @pytest.mark.parametrize(("n", "share"), [(30, 0.04), (30, 0.96), (3, 0.5), (2, 0.5)])
 def test_too_few_examples_on_a_side_are_refused(n, share):
-    with pytest.raises(SpecError, match="at least are needed on either side; change it, or add examples"):
+    with pytest.raises(SpecError, match="are needed on either side; change holdout, or add examples"):
         a_split(n, share)
 
 
@@ -691,8 +691,8 @@ def test_views_tell_comparisons_on_held_out_examples_from_those_that_estimates_a
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("holdout: 0.1", "holdout: holds out 1 of the 6 examples, and 2 at least are needed on either side"),
-        ("holdout: 0.9", "holdout: holds out 5 of the 6 examples, and 2 at least are needed on either side"),
+        ("holdout: 0.1", "holdout: holds out 1 of the 6 examples, and at least 2 are needed on either side"),
+        ("holdout: 0.9", "holdout: holds out 5 of the 6 examples, and at least 2 are needed on either side"),
         ("holdout: 1.5", "holdout"),
         ("holdout: 0", "holdout"),
     ],

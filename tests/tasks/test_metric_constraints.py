@@ -55,25 +55,25 @@ def bound(**changes):
         ({"constraints": bound() * 2}, "constraints: right has 2 bounds on the same side; keep the stricter"),
         (
             {"constraints": [*bound(), *bound(at_least=None, at_most=0.5)]},
-            "constraints: no mean of right is at least 0.8 and at most 0.5; correct one of them",
+            "constraints: no mean of right can be at least 0.8 and at most 0.5; correct one bound",
         ),
         ({"selector": {"name": "ucb-e"}}, "constraints: ucb-e compares all candidates by their scores and"),
         ({"selector": {"name": "race"}}, "choose selector champion, or remove constraints"),
         (
             {"selector": {"name": "gate", "params": {"baseline": "one/plain"}}},
-            "constraints: gate compares all candidates by their scores and knows no constraints",
+            "constraints: gate compares all candidates by their scores, without constraints",
         ),
         (
             {"selector": CHAMPION | {"params": {"constraints": 1}}},
-            "selector.params.constraints: is made of the file's constraints; set them there",
+            "selector.params.constraints: is computed from the file's constraints; remove it",
         ),
         (
             {"selector": CHAMPION | {"params": {"start": "race"}}},
-            "selector.params.start: a race may be won by who meets no constraint",
+            "selector.params.start: the winner of a race may not meet the constraints",
         ),
         (
             {"selector": CHAMPION | {"params": {"top_m": 2}}},
-            "selector.params.top_m: top_m is not worked out for candidates that have to meet constraints",
+            "selector.params.top_m: top_m is not supported with constraints",
         ),
         (
             {"selector": CHAMPION | {"params": {"prefer": "cost"}}},
@@ -81,13 +81,13 @@ def bound(**changes):
         ),
         (
             {"selector": CHAMPION | {"params": {"additions": "expected"}}},
-            "selector.params.additions: additions is not worked out",
+            "selector.params.additions: additions is not supported with constraints",
         ),
         (
             {"stopping": {"budget": 40}},
             "stopping.delta: constraints need delta, the probability that a",
         ),
-        ({"groups": {"by": "input"}}, "groups: constraints are not worked out with groups"),
+        ({"groups": {"by": "input"}}, "groups: groups are not supported with constraints"),
         ({"objective": "route", "metrics": None}, "constraints: does not apply to route; remove it"),
     ],
 )
@@ -103,7 +103,9 @@ def test_a_selector_is_told_what_the_more_of_is_the_better(tmp_path):
     assert found.told_metrics == ["right", "there"]
     told = found.outcomes([0.5, None], [], [[1.0, 0.25], [None, None]])
     np.testing.assert_array_equal(told, [[0.5, 1.0, 0.75], [math.nan] * 3])
-    assert found.size.endswith("; the best is that of those which meet right at least 0.8, there at most 0.9")
+    assert found.size.endswith(
+        "; only candidates that meet right at least 0.8, there at most 0.9 can be the best"
+    )
 
 
 def test_constraints_are_a_part_of_what_a_campaign_is_and_nobody_joins_it(tmp_path):

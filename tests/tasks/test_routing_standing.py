@@ -108,20 +108,20 @@ def test_the_doubt_says_what_the_interval_does():
     names = ["one", "other"]
     assert doubt_of(advantage(0.1, 0.01, 0.2), names) is None
     assert doubt_of(advantage(0.1, 0.0, 0.2), names) == (
-        "routing was not shown to pay: its mean score is estimated to differ by +0.100 from what the best "
-        "single candidate would have had on the prompts since it joined, by this estimate other; the 95% "
+        "routing was not shown to pay: its mean score is estimated to differ by +0.100 from that of the best "
+        "single candidate on the prompts since it joined, by this estimate other; the 95% "
         "interval is +0.000 to +0.200, whichever of them is the best"
     )
     narrow = replace(advantage(0.1, 0.0, 0.2), delta=0.001)
     assert "the 99.9% interval is" in doubt_of(narrow, names)
     assert doubt_of(advantage(-0.1, -0.2, -0.01), names).startswith("routing did not pay: its mean")
-    assert "nothing says what one candidate alone would have scored" in doubt_of(None, names)
+    assert "it is unknown what one candidate alone would have scored" in doubt_of(None, names)
 
 
 def test_whom_routing_was_not_compared_with_is_named_whatever_else_was_shown():
     names = ["one", "other", "new"]
     assert doubt_of(advantage(0.1, 0.01, 0.2), names, [2]) == (
-        "routing was shown to pay against each single candidate but new, with which it is not compared"
+        "routing was shown to pay against each single candidate except new, with which it is not compared"
     )
     assert doubt_of(advantage(0.1, 0.0, 0.2), names, [2, 0]).endswith(
         "whichever of them is the best; one, new are not among them"

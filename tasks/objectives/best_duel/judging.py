@@ -1,4 +1,4 @@
-"""Step of a round of duels: a judge of pairs compares the two answers to each example."""
+"""Judge a round of duels: a judge of pairs compares two outputs for each example."""
 
 from winnow.storage.records.record_types import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
@@ -17,7 +17,10 @@ from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
 def judge_duels(
     campaign: CampaignSession, judge: Judge[Duel], round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
-    """One comparison per planned duel, in planned order; raises like `judge_round`."""
+    """Return one comparison per planned duel, in planned order.
+
+    Raises the errors of `judge_round`.
+    """
     sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
     duels = round_duels(campaign, round_, texts)
     [asked] = ask_models(campaign, [judge], round_, list(duels.values()))
@@ -28,7 +31,7 @@ def judge_duels(
 
 
 def round_duels(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> dict[int, Duel]:
-    """The duels of a round for which both answers exist, by position."""
+    """The duels of a round with both outputs, by position."""
     sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
     return {
         position: _duel(campaign, round_, position, a.text, b.text)
@@ -44,7 +47,7 @@ def _duel(campaign: CampaignSession, round_: RoundRecord, position: int, a: str,
 
 
 def duel_on(example: Example, answer_a: str, answer_b: str, *, has_forms: bool, seed: int) -> Duel:
-    """Two answers to an example, in the form for a judge."""
+    """Create the duel of two outputs for an example, in the form that judges receive."""
     return Duel(
         question=example.question,
         answer_a=answer_a,
@@ -57,7 +60,7 @@ def duel_on(example: Example, answer_a: str, answer_b: str, *, has_forms: bool, 
 
 
 def duel_seed(campaign_seed: int, round_number: int, position: int) -> int:
-    """The seed of one duel, from the campaign's and its place; in [0, 2**31)."""
+    """Seed of one duel, from the campaign's seed and its position; in [0, 2**31)."""
     return request_seed(campaign_seed, {"round": round_number, "position": position})
 
 
@@ -95,12 +98,15 @@ def _comparison(
 
 
 def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> Verdict:
-    """The verdict on a duel that lacks an answer: unscored, because the missing side may not be at fault."""
+    """The verdict on a duel without both outputs: unscored.
+
+    The candidate of the missing output may not be at fault.
+    """
     return Verdict(reason=next(side.reason for side in sides if isinstance(side, GenerationFailure)))
 
 
 class DuelSteps(RoundSteps):
-    """Steps of a round in which a judge prefers one of two outputs to each example."""
+    """Steps of a round in which a judge prefers one of two outputs for each example."""
 
     def judge(
         self,

@@ -1,4 +1,4 @@
-"""Objective best-duel: find the candidate that is preferred over every other."""
+"""Objective best-duel: find the candidate that is preferred over every other one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ PLACE = f"selector.params.{FEATURES}"
 
 
 def chosen_features(spec: CampaignSpec, candidates: Sequence[Candidate]) -> dict[str, FloatArray]:
-    """The parameter `features` of a selector for duels, if it has one.
+    """The selector's parameter `features` as a table; empty if it uses no features.
 
-    In the spec it is "factors", a table with a row for each candidate, or absent: then `llm-po-bt` uses the
-    factors, and other selectors, which need no model, use no features.
+    In the spec, `features` is "factors", a table with one row per candidate, or absent. If it is absent,
+    `llm-po-bt` uses the factors, and other selectors, which need no model, use no features.
 
     Raises:
-        SpecError: If the parameter has another value.
+        SpecError: The parameter has another value.
     """
     if not has_features(spec.objective, {"name": spec.selector.name, "params": spec.selector.params}):
         return {}
@@ -41,10 +41,12 @@ def chosen_features(spec: CampaignSpec, candidates: Sequence[Candidate]) -> dict
 
 
 def factor_features(candidates: Sequence[Candidate]) -> FloatArray:
-    """One column for each choice of model, prompt, guardrail and sampling that not all candidates share.
+    """Encode the candidates' models, prompts, guardrails and sampling as 0 and 1.
+
+    Choices that all candidates share have no column.
 
     Returns:
-        Shape (K, d), 1 if the candidate has that choice, else 0.
+        Shape (K, d), 1 if the candidate has the choice of the column, else 0.
     """
     columns = []
     for names in zip(*(each.names for each in candidates), strict=True):  # of one factor
@@ -55,9 +57,9 @@ def factor_features(candidates: Sequence[Candidate]) -> FloatArray:
 
 
 def _table(given: object, candidates: Sequence[Candidate]) -> FloatArray:
-    """The table in a spec, one row per candidate, shape (K, d)."""
+    """Read the table of features in a spec: one row per candidate, shape (K, d)."""
     remedy = (
-        f'give "{FACTORS}", or a list of as many numbers for each of the {len(candidates)} candidates: '
+        f'give "{FACTORS}", or a list of equally many numbers for each of the {len(candidates)} candidates: '
         + ", ".join(each.name for each in candidates)
     )
     try:
@@ -74,7 +76,7 @@ DETERMINISTIC = "deterministic"
 
 @dataclass(frozen=True, kw_only=True)
 class BestDuel(ResolvedCampaign):
-    """Campaign in which a judge of pairs compares two outputs to an example."""
+    """Campaign in which a judge of pairs compares two outputs for an example."""
 
     judge: Judge[Duel]
 
@@ -112,14 +114,14 @@ class BestDuel(ResolvedCampaign):
 
     @property
     def grid(self) -> int:
-        """See `ResolvedCampaign`: all pairs of candidates on all examples."""
+        """Number of all pairs of candidates on all examples."""
         return self._n_pairs * len(self.dataset.examples)
 
     @property
     def most(self) -> int:
-        """See `ResolvedCampaign`; duels may be repeated, so their number can exceed the grid."""
+        """Maximum number of duels; repeated duels can make it larger than the grid."""
         budget = self.spec.own_budget
-        assert budget is not None  # they never run out, so that their campaigns have a budget of them
+        assert budget is not None  # duels never run out, so the spec requires a budget
         return budget
 
     @property
@@ -133,16 +135,16 @@ class BestDuel(ResolvedCampaign):
         return found | {DETERMINISTIC: np.array(self.deterministic)} if any(self.deterministic) else found
 
     def particulars(self) -> JsonObject:
-        """See `ResolvedCampaign`: which duels are drawn without replacement."""
+        """Which candidates' duels are drawn without replacement."""
         return {DETERMINISTIC: self.deterministic}
 
     @property
     def deterministic(self) -> list[bool]:
         """By arm, whether repeated duels with another such arm have the same result.
 
-        That requires a judge without randomness, and answers that are generated once and reused: greedy ones,
-        and all if no fresh ones are wanted. With features all are False, because the model is about fresh
-        draws.
+        This requires a judge without randomness, and outputs that are generated once and reused: greedy ones,
+        or all if `fresh_generations` is false. With features all are False, because their model is about
+        fresh draws.
         """
         is_certain = self.judge.is_deterministic and not chosen_features(self.spec, self.candidates)
         fresh = self.spec.fresh_generations
@@ -157,6 +159,6 @@ class BestDuel(ResolvedCampaign):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StoredJudge:
-    """The properties of a judge that a selector depends on, without the ability to judge."""
+    """Properties of a stored judge that a selector depends on; it cannot judge."""
 
     is_deterministic: bool

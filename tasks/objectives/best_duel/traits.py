@@ -28,8 +28,8 @@ TRAITS = Traits(
     looks_for_best=True,
     takes_epsilon=True,
     simulated="duels",
-    unforeseen="how many duels it takes until one candidate is shown to beat all others: that hangs on how "
-    "often each is preferred to each",
+    unforeseen="the number of duels until one candidate is shown to beat all others, which depends on how "
+    "often each one is preferred over each other",
     demo="winnow.infra.demo.prepare:prepare_duels",
     views={
         "comparisons": "winnow.storage.queries.objective.duels:comparisons",

@@ -1,4 +1,4 @@
-"""Statistics on a duel campaign: strengths of candidates, and agreement between judges beyond chance."""
+"""Statistics on duels: strengths of candidates, and agreement between judges."""
 
 from collections import Counter
 
@@ -14,7 +14,10 @@ from winnow.tasks.campaign.look import Look
 
 
 def strengths(look: Look) -> list[Row]:
-    """One row per candidate, the strongest first: log-odds of beating the average candidate, 95% interval."""
+    """One row per candidate, strongest first: log-odds of beating the average one.
+
+    The columns `lower` and `upper` are a 95% interval.
+    """
     names = campaign_records.candidate_names(look.session, look.record.id)
     position = {name: arm for arm, name in enumerate(names)}
     wins, counts = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2, dtype=np.int64)
@@ -38,11 +41,11 @@ def _known(value: float) -> float | None:
 
 
 def agreement(look: Look) -> list[Row]:
-    """One row per two judges with an opinion on the same duel, by name.
+    """One row per two judges with verdicts on the same duels, by name.
 
-    `same` counts the duels in which both prefer the same answer or neither, `opposite` those in which they
-    prefer different ones. `kappa` is Cohen's: 1 is full agreement, 0 is chance; null if both judges always
-    gave the same verdict, so that chance alone would agree.
+    `same` counts the duels in which both prefer the same output or neither, `opposite` those in which they
+    prefer different ones. `kappa` is Cohen's kappa: 1 is full agreement, 0 is agreement by chance. It is null
+    if both judges always gave the same verdict, so that chance alone would agree.
     """
     return [
         {"judge": judge, "other": other, "duels": sides.total(), **agreement_of(sides)}
@@ -51,17 +54,17 @@ def agreement(look: Look) -> list[Row]:
 
 
 def campaigns_agreement(look: Look, other: CampaignRecord) -> Row | None:
-    """The agreement of two campaigns on the outputs that both judged; None if they share no output.
+    """The agreement of two campaigns on the outputs that both judged.
 
-    The columns are those of `agreement`, with `texts` instead of `duels`. For a single output the sides are
-    scores above 1/2, below it, and 1/2 itself.
+    The columns are those of `agreement`, with `texts` instead of `duels`. For single outputs the three
+    verdicts are scores above 1/2, below 1/2, and 1/2. None if the campaigns share no output.
     """
     sides = shared_sides(look.session, look.record.id, other.id)
     return {"campaign": other.name, "texts": sides.total(), **agreement_of(sides)} if sides else None
 
 
 def agreement_of(sides: Counter[Sides]) -> Row:
-    """Counts and rates for two judges with at least one common subject."""
+    """Counts and rates of agreement of two judges on at least one common subject."""
     same = sum(count for (a, b), count in sides.items() if a == b)
     return {
         "same": same,
@@ -72,9 +75,10 @@ def agreement_of(sides: Counter[Sides]) -> Row:
 
 
 def cohens_kappa(sides: Counter[Sides]) -> float | None:
-    """Agreement beyond chance; None if chance always agrees.
+    """Cohen's kappa: agreement beyond chance; None if chance always agrees.
 
-    `sides` counts the pairs of verdicts that two judges gave; at least one pair.
+    Args:
+        sides: Number of each pair of verdicts of two judges; at least one pair in total.
 
     Source: Cohen (1960), A coefficient of agreement for nominal scales, Educ. Psychol. Meas. 20(1), eq. 1.
     """
@@ -83,7 +87,7 @@ def cohens_kappa(sides: Counter[Sides]) -> float | None:
     for (a, b), count in sides.items():
         first[a] += count
         second[b] += count
-    # Whole numbers up to the division: agreement that is exact comes out as exactly 1.
+    # Integers until the division, so that full agreement gives exactly 1.
     observed = total * sum(count for (a, b), count in sides.items() if a == b)
     expected = sum(count * second[side] for side, count in first.items())
     return None if expected == total**2 else (observed - expected) / (total**2 - expected)

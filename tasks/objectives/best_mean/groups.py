@@ -1,4 +1,4 @@
-"""Groups of a campaign's examples, and the selectors that can compare candidates by them."""
+"""Groups of a campaign's examples, and selectors that compare by groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,18 +27,22 @@ class ExampleGroups:
     """The group of each example, and the weight of each group."""
 
     names: tuple[str, ...]
-    """G names, in order."""
+    """Names of the G groups, sorted."""
     of_example: IntArray
-    """Shape (n,), from 0 to G - 1."""
+    """Index of each example's group, from 0 to G - 1; shape (n,)."""
     weights: FloatArray | None
-    """Shape (G,), above 0; None if the lowest group mean counts."""
+    """Weight of each group, above 0, shape (G,); None if the lowest group mean counts."""
 
     def params(self) -> JsonObject:
-        """The selector's parameters for the groups."""
+        """Parameters of the selector for the groups."""
         return {"groups": self.of_example, "group_weights": self.weights}
 
     def words(self, by: str) -> str:
-        """The compared values, as the end of a sentence; `by` is the field that defines the groups."""
+        """The compared values, as the end of a sentence.
+
+        Args:
+            by: The field that defines the groups.
+        """
         count = len(self.names)
         shares = self.as_selectors_have_them.shares
         if shares is None:
@@ -50,16 +54,17 @@ class ExampleGroups:
 
     @property
     def as_selectors_have_them(self) -> Groups:
-        """The groups as numbers."""
+        """The groups in the form that selectors use."""
         return Groups.of(self.of_example, self.weights)
 
 
 def check_groups(spec: "CampaignSpec", examples: "Sequence[Example]") -> ExampleGroups | None:
-    """Check and return the groups of a campaign; None if it has no groups.
+    """Check a campaign's groups and return them; None without groups.
 
     Raises:
-        SpecError: If an example is in no group or in several, a weight has no group or is missing, or another
-            setting is incompatible with groups.
+        SpecError: An example is in no group or in several, a weight has no group or is missing, or another
+            setting is
+            incompatible with groups.
     """
     if spec.groups is None:
         return None
@@ -68,10 +73,10 @@ def check_groups(spec: "CampaignSpec", examples: "Sequence[Example]") -> Example
 
 
 def example_groups(groups: "GroupsSpec", examples: "Sequence[Example]") -> ExampleGroups:
-    """The groups of some examples.
+    """Determine the groups of examples.
 
     Raises:
-        SpecError: If an example is in none or in several, or a weight has no group or is missing.
+        SpecError: An example is in no group or in several, or a weight has no group or is missing.
     """
     of_example = [_group_of(example, groups.by, examples) for example in examples]
     names = sorted(set(of_example))
@@ -83,15 +88,15 @@ def example_groups(groups: "GroupsSpec", examples: "Sequence[Example]") -> Examp
 
 
 def require_several(count: int, by: str, path: str | None = None) -> None:
-    """Refuse a single group, and too many groups to read: of ids, for example.
+    """Refuse a single group, and more groups than can be read, as from a field of ids.
 
     Raises:
-        SpecError: If the number of groups is 1, or above `MOST_GROUPS`.
+        SpecError: The number of groups is 1, or above `MOST_GROUPS`.
     """
     if not 2 <= count <= MOST_GROUPS:
         raise SpecError(
-            f"the examples have {count} different values of {by}, and groups are 2 to {MOST_GROUPS}; group "
-            "them by something else, or remove groups",
+            f"the examples have {count} different values of {by}, and 2 to {MOST_GROUPS} groups are allowed; "
+            "group by another field, or remove groups",
             path=path,
         )
 
@@ -100,29 +105,29 @@ def _check_question(spec: "CampaignSpec", groups: "GroupsSpec") -> None:
     name = spec.selector.name
     if name not in COMPARES_GROUPS:
         raise SpecError(
-            f"{name} compares candidates by the mean over all examples and knows no groups; choose selector "
+            f"{name} compares candidates only by the mean over all examples; choose selector "
             f"{' or '.join(COMPARES_GROUPS)}, or remove groups",
             path="groups",
         )
     for key in sorted({"groups", "group_weights"} & spec.selector.params.keys()):
         raise SpecError(
-            "is made of the file's groups; set it there, and remove it here", path=f"selector.params.{key}"
+            f"is computed from the file's groups; set groups, and remove {key}", path=f"selector.params.{key}"
         )
     if groups.objective == "worst" and "race" in (name, spec.selector.params.get("start")):
         raise SpecError(
-            "a race on common examples cannot tell whose worst group is better; choose selector champion, "
+            "a race on common examples cannot compare the lowest group means; choose selector champion, "
             "without start: race",
             path="groups.objective",
         )
     if spec.holdout is not None:
         raise SpecError(
-            "results on held-out examples would be plain means, and not by groups; remove holdout or groups",
+            "results on held-out examples are plain means, not means by groups; remove holdout or groups",
             path="holdout",
         )
     for key, plain in (("top_m", 1), ("prefer", "mean")):
         if spec.selector.params.get(key, plain) != plain:
             raise SpecError(
-                f"{key} looks for candidates by the mean over all examples; remove {key} or groups",
+                f"{key} needs the mean over all examples; remove {key} or groups",
                 path=f"selector.params.{key}",
             )
 
@@ -134,14 +139,14 @@ def _group_of(example: "Example", field: str, examples: "Sequence[Example]") -> 
             rows = [each.fields for each in examples]
             raise SpecError(unknown_field("field", field, rows), path="groups.by")
         raise SpecError(
-            f"example '{example.key}' has no {field}, so that it is in no group; give it one, or "
-            "exclude it by dataset.filter",
+            f"example '{example.key}' has no {field}, so it is in no group; add a value, or "
+            "exclude the example by dataset.filter",
             path="groups.by",
         )
     if not isinstance(value, str | int):
         raise SpecError(
-            f"{field} of example '{example.key}' is {value!r}, and a group is named by one text, one whole "
-            "number, or yes or no; group by another field",
+            f"{field} of example '{example.key}' is {value!r}, and the name of a group has to be a text, a "
+            "whole number, or yes or no; group by another field",
             path="groups.by",
         )
     return str(value)
@@ -161,13 +166,13 @@ def _weights(groups: "GroupsSpec", names: Sequence[str], of_example: IntArray) -
             )
     if missing := [name for name in names if name not in given]:
         raise SpecError(
-            f"there is no weight for {', '.join(missing)}; every group needs a weight, so add it",
+            f"there is no weight for {', '.join(missing)}; add a weight for every group",
             path="groups.weights",
         )
     if max(given.values()) > MOST_RATIO * min(given.values()):
         raise SpecError(
-            f"a group weighs more than {MOST_RATIO} times as much as another one; exclude the light ones "
-            "by dataset.filter",
+            f"a group's weight is more than {MOST_RATIO} times another one's; exclude the groups of low "
+            "weight by dataset.filter",
             path="groups.weights",
         )
     return np.array([given[name] for name in names], dtype=np.float64)

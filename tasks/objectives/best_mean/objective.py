@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from winnow.tasks.campaign.earlier_scores import EarlierScores
 
 PLAIN = (("top_m", 1), ("prefer", "mean"), ("additions", "stated"))
-"""Parameters that are incompatible with constraints, and their inactive values."""
+"""Parameters that cannot be used with constraints, and the values that disable them."""
 
 
 def told_outcomes(
     constraints: Sequence[Constraint], scores: FloatArray, metrics: Sequence[Values]
 ) -> FloatArray:
-    """Outcomes of B pairs for a selector, shape (B, 1 + J): the score, then the constrained values.
+    """Outcomes of B pairs, shape (B, 1 + J): the scores, then the metric values.
 
     Args:
         constraints: The J constraints.
@@ -52,11 +52,12 @@ def told_outcomes(
 
 
 def check_constraints(spec: CampaignSpec) -> tuple[Constraint, ...]:
-    """Check the constraints of a campaign.
+    """Check a campaign's constraints and return them.
 
     Raises:
-        SpecError: If a constraint names no metric, constraints contradict each other, or another setting is
-            incompatible with constraints.
+        SpecError: A constraint names no metric, constraints contradict each other, or another setting is
+            incompatible with
+            constraints.
     """
     if not spec.constraints:
         return ()
@@ -67,7 +68,7 @@ def check_constraints(spec: CampaignSpec) -> tuple[Constraint, ...]:
 
 
 def params_of(constraints: Sequence[Constraint]) -> JsonObject:
-    """The selector's parameter for the constraints; empty without constraints."""
+    """Parameters of the selector for the constraints; empty without constraints."""
     return {"constraints": np.array([each.least for each in constraints])} if constraints else {}
 
 
@@ -75,13 +76,13 @@ def _check_question(spec: CampaignSpec) -> None:
     name, params = spec.selector.name, spec.selector.params
     if name != MEETS_CONSTRAINTS:
         raise SpecError(
-            f"{name} compares all candidates by their scores and knows no constraints; choose selector "
+            f"{name} compares all candidates by their scores, without constraints; choose selector "
             f"{MEETS_CONSTRAINTS}, or remove constraints",
             path="constraints",
         )
     if "constraints" in params:
         raise SpecError(
-            "is made of the file's constraints; set them there, and remove it here",
+            "is computed from the file's constraints; remove it from selector.params",
             path="selector.params.constraints",
         )
     if spec.stopping.delta is None:
@@ -92,18 +93,19 @@ def _check_question(spec: CampaignSpec) -> None:
         )
     if params.get("start") == "race":
         raise SpecError(
-            "a race may be won by who meets no constraint; remove start or constraints",
+            "the winner of a race may not meet the constraints; remove start or constraints",
             path="selector.params.start",
         )
     for key, plain in PLAIN:
         if params.get(key, plain) != plain:
             raise SpecError(
-                f"{key} is not worked out for candidates that have to meet constraints; remove {key} or "
-                "constraints",
+                f"{key} is not supported with constraints; remove {key} or constraints",
                 path=f"selector.params.{key}",
             )
     if spec.groups is not None:
-        raise SpecError("constraints are not worked out with groups; remove one of them", path="groups")
+        raise SpecError(
+            "groups are not supported with constraints; remove groups or constraints", path="groups"
+        )
 
 
 def _check_metrics(constraints: Sequence[Constraint], metrics: Sequence[str]) -> None:
@@ -122,13 +124,13 @@ def _check_metrics(constraints: Sequence[Constraint], metrics: Sequence[str]) ->
         most = at_most.get(each.metric)
         if each.at_least is not None and most is not None and each.at_least > most:
             raise SpecError(
-                f"no mean of {each.metric} is {each.bound} and at most {most:g}; correct one of them",
+                f"no mean of {each.metric} can be {each.bound} and at most {most:g}; correct one bound",
                 path="constraints",
             )
 
 
 TIES_BEFORE = "resolve"
-"""The rule of campaigns from before `stopping.ties`."""
+"""The rule of campaigns that began before the key `stopping.ties` existed."""
 SCHEDULE, SCHEDULE_BEFORE = "halving_schedule", "halving"
 """Name of the rule for the schedule of halving, and the rule of campaigns without it."""
 
@@ -138,17 +140,17 @@ class BestMean(ScoredCampaign):
     """Campaign in which every output is scored against the targets of its example."""
 
     history: "EarlierScores | None"
-    """Earlier scores on the examples, shape (M, n), if the spec names some."""
+    """Earlier scores on the examples, shape (M, n); None if the spec names no earlier scores."""
     split: Split | None
     """The split of the dataset; None if no examples are held out."""
     baseline: int | None
-    """The arm with which a gate compares the others; None without a gate."""
+    """The arm that a gate compares the others with; None for other selectors."""
     costs: FloatArray | None
-    """Cost of each arm, shape (K,), if the cheapest good enough one is searched for."""
+    """Cost of each arm, shape (K,); None unless the cheapest good enough candidate is searched for."""
     groups: ExampleGroups | None
-    """Groups of the examples, if group means are compared."""
+    """Groups of the examples; None if means over all examples are compared."""
     constraints: tuple[Constraint, ...]
-    """Constraints on the best candidate's means of metrics."""
+    """Constraints on the best candidate's means of metrics; empty without constraints."""
     RULES: ClassVar = (TIES, EXCESS, SCHEDULE)
 
     @classmethod
@@ -187,12 +189,12 @@ class BestMean(ScoredCampaign):
 
     @property
     def takes_more_candidates(self) -> bool:
-        """See `ResolvedCampaign`: the selector must support it."""
+        """Whether candidates can join, which the selector must support."""
         can_grow = self.costs is None and not self.constraints and not self.spares
         return can_grow and takes_more_arms(self.spec.selector.name)
 
     def at_round(self, selector: Selector, number: int) -> Selector:
-        """See `ResolvedCampaign`: each list of added candidates joins at its round."""
+        """Add the candidates that joined up to a round to the selector."""
         for joined in sorted({each for each in self.first_rounds if 0 < each <= number}):
             growing = cast(Growing, selector)
             if (n_arms := sum(each <= joined for each in self.first_rounds)) > growing.n_arms:
@@ -201,7 +203,7 @@ class BestMean(ScoredCampaign):
 
     @property
     def rules(self) -> JsonView:
-        """See `ResolvedCampaign`; `stopping.ties` in the file overrides the default."""
+        """The campaign's rules; `stopping.ties` in the file overrides the stored one."""
         found, ties = super().rules, self.spec.stopping.ties
         return found if ties in (None, found.get(TIES, TIES_BEFORE)) else {**found, TIES: ties}
 
@@ -214,12 +216,12 @@ class BestMean(ScoredCampaign):
 
     @property
     def _leaves_schedule_open(self) -> bool:
-        """Whether the file leaves the schedule of the selector halving open."""
+        """Whether the selector is halving, and the file leaves its schedule open."""
         selector = self.spec.selector
         return selector.name == HALVING and selector.params.get("schedule", "auto") == "auto"
 
     def _best_schedule(self) -> str:
-        """The schedule for the current budget; a campaign keeps the one that it began with."""
+        """The schedule for the current budget; a stored campaign keeps its first one."""
         budget = self.spec.own_budget
         if self.split is not None:
             budget = selection_budget(budget, self.split)
@@ -235,18 +237,21 @@ class BestMean(ScoredCampaign):
 
     @property
     def models_needed(self) -> Sequence[ModelRef]:
-        """See `ResolvedCampaign`: a gate needs its baseline."""
+        """Models that the campaign always needs, including that of a gate's baseline."""
         held_against = () if self.baseline is None else (self.candidates[self.baseline].model,)
         return [*super().models_needed, *held_against]
 
     @property
     def n_selection_examples(self) -> int:
-        """See `ResolvedCampaign`: those that are not held out."""
+        """Number of examples that are not held out."""
         return len(self.dataset.examples) if self.split is None else len(self.split.selection)
 
     @property
     def judges_ahead(self) -> bool:
-        """See `ResolvedCampaign`; with human judges, metrics are requested after their judgments."""
+        """Whether judge models receive each output when it arrives.
+
+        With human judges, metrics are requested after their judgments.
+        """
         is_ahead = self.spec.streaming and self.spec.judge.type != HUMAN and not self.spares
         return is_ahead and bool(self.judge_models)
 
@@ -262,11 +267,11 @@ class BestMean(ScoredCampaign):
             return ""
         return (
             f"; {len(self.split.held_out)} of the examples are held out for {self.split.whose}, "
-            f"selection sees the other {len(self.split.selection)}"
+            f"selection uses the other {len(self.split.selection)}"
         )
 
     def create_selector(self, limit: int | None = None) -> Selector:
-        """See `ResolvedCampaign`; held-out comparisons do not count for the algorithm's own limit."""
+        """Create the selector; held-out comparisons do not count for its own limit."""
         if self.split is None:
             return super().create_selector(limit)
         in_all = self.spec.own_budget if limit is None else limit
@@ -296,11 +301,11 @@ class BestMean(ScoredCampaign):
 
     @property
     def told_metrics(self) -> Sequence[str]:
-        """See `ResolvedCampaign`: those of the constraints, in their order."""
+        """Names of the metrics of the constraints, in their order."""
         return [each.metric for each in self.constraints]
 
     def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
-        """See `ResolvedCampaign`; with J constraints of shape (B, 1 + J)."""
+        """The outcomes for the selector; with J constraints of shape (B, 1 + J)."""
         told = super().outcomes(scores, losses, metrics)
         return told_outcomes(self.constraints, told, metrics) if self.constraints else told
 
@@ -308,7 +313,7 @@ class BestMean(ScoredCampaign):
     def compared_words(self) -> str:
         """See `ResolvedCampaign`."""
         if self.constraints:
-            return f"; the best is that of those which meet {', '.join(map(str, self.constraints))}"
+            return f"; only candidates that meet {', '.join(map(str, self.constraints))} can be the best"
         if self.groups is None or self.spec.groups is None:
             return ""
         return self.groups.words(self.spec.groups.by)
@@ -316,7 +321,7 @@ class BestMean(ScoredCampaign):
 
 EARLIER_SCORES = "winnow.tasks.campaign.earlier_scores"
 HOLDOUT_SELECTOR = "winnow.tasks.objectives.best_mean.holdout.selector:HoldoutSelector"
-"""Import paths, so that campaigns without `history` and `holdout` do not load these modules."""
+"""Import paths, so that campaigns without `history` and `holdout` do not import these modules."""
 
 
 def _history(spec: CampaignSpec, dataset: Dataset) -> "EarlierScores | None":
@@ -332,7 +337,10 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
     if spec.holdout is None:
         return None
     if spec.selector.name == GATE:
-        raise SpecError("gate chooses no winner whose mean could flatter it; remove holdout", path="holdout")
+        raise SpecError(
+            "gate chooses no winner, so there is no winner to score on held-out examples; remove holdout",
+            path="holdout",
+        )
     fields = [each.fields for each in dataset.examples]
     split = split_examples(
         [each.key for each in dataset.examples],
@@ -364,7 +372,7 @@ def check_baseline(spec: CampaignSpec, candidates: Sequence[Candidate]) -> int |
     """The arm that a gate compares the others with; None for other selectors.
 
     Raises:
-        SpecError: If a gate names no candidate, or has no error probability.
+        SpecError: A gate names no candidate, or has no error probability.
     """
     if spec.selector.name != GATE:
         return None
@@ -372,7 +380,7 @@ def check_baseline(spec: CampaignSpec, candidates: Sequence[Candidate]) -> int |
     name = spec.selector.params.get("baseline")
     if name is None:
         raise SpecError(
-            f"gate holds the others against one of the candidates; name it, one of: {', '.join(names)}",
+            f"gate compares the other candidates with a baseline; name one of: {', '.join(names)}",
             path=BASELINE_PLACE,
         )
     if name not in names:

@@ -1,1 +1,1 @@
-"""Certify campaigns: their requirements on the dataset, human labels and the autoevaluator."""
+"""Certify campaigns: checks, human labels, losses, evidence and certificates."""

@@ -18,49 +18,52 @@ from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.spec.selector_traits import BY_MODEL, HUMAN_ONLY, TRUSTS_A_MEAN
 
 ROUNDING = 1e-9
-"""Largest rounding difference between two sums of the same losses, for example in two databases."""
+"""Largest difference by rounding between two sums of the same losses, for example in two databases."""
 
 OWN, BASELINE, AUTOEVALUATOR = "candidate", "baseline", "autoevaluator"
-"""Origins of missing outputs, with which the detail of a comparison without a loss begins."""
+"""Sources of missing outputs. The detail of a comparison without a loss begins with one of these words."""
 
 BONFERRONI = "bonferroni"
-"""The procedure that tests all candidates at once."""
+"""Name of the procedure that tests all candidates simultaneously."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """The terms of a certificate, the labels used, and the result of a plain estimate."""
+    """The terms of a certificate, the labels used, and the result of a plain mean."""
 
     risk: float
     """The allowed mean loss."""
     baseline: str | None
-    """Name of the candidate whose scores losses are drops from; None if losses are 1 - score."""
+    """Name of the candidate from whose scores drops are measured; None if losses are 1 - score."""
     selector: str
     costs: Mapping[str, float]
-    """The cost of each candidate, in testing order."""
+    """Cost of each candidate, in testing order."""
     cost: str
-    """The kind of the costs, from `certify.cost`."""
+    """Kind of the costs: the value of `certify.cost`."""
     labels_used: int
     unanswerable: int
-    """Number of these labels that mark an example that no human can answer."""
+    """Number of used labels that mark their example as unanswerable."""
     unreadable: int
-    """Number of these labels that the judge cannot read."""
+    """Number of used labels that the judge cannot read."""
     unclear: int
-    """Outputs that annotators marked as unclear, each a loss of 1."""
+    """Number of outputs that annotators marked as unclear; each is a loss of 1."""
     waits_for: tuple[str, ...]
-    """Keys of the examples whose labels the planned round needs."""
+    """Keys of the examples for which the planned round needs labels."""
     incomplete: int
-    """Comparisons that lack one of the losses in the answer because an engine returned no output.
-
-    For `is_reliable` selectors each counts at its worst; others exclude it from their mean.
+    """Number of comparisons that lack a loss because an engine returned no output.
+    Selectors that are `is_reliable` count each at its worst; others exclude it from their mean.
     """
     plain: str | None
-    """The cheapest candidate whose mean human loss is within the limit, without a guarantee."""
+    """The cheapest candidate whose mean human loss is within the limit, without a guarantee; None without
+    one.
+    """
     plain_mean: float | None
     means: Mapping[str, float | None]
-    """Plain mean of human losses by candidate; None if no loss is known."""
+    """Plain mean of human losses, by candidate; None if no loss is known."""
     in_sequence: bool
-    """Whether candidates are tested one after the other, up to the first failure; otherwise all at once."""
+    """Whether candidates are tested one after the other, up to the first failure, instead of
+    simultaneously.
+    """
 
     @property
     def losses(self) -> str:
@@ -74,12 +77,12 @@ class Certificate:
 
     @property
     def reads_autoevaluator(self) -> bool:
-        """Whether the answer also depends on the autoevaluator's answers to unlabelled examples."""
+        """Whether the certificate also depends on the autoevaluator's answers."""
         return self.selector not in HUMAN_ONLY
 
 
 def is_at_most(mean: float, risk: float) -> bool:
-    """Whether a mean of losses is at most a risk, tolerating rounding, such as 1 - 0.7 above 0.3."""
+    """Whether a mean of losses is at most a risk, up to rounding errors."""
     return mean <= risk + ROUNDING
 
 
@@ -91,7 +94,7 @@ def risk_of(campaign: CampaignRecord) -> float:
 
 
 def losses_of(selector: str, baseline: str | None) -> str:
-    """Name of the means that a selector estimates; with a baseline, losses are drops from its scores."""
+    """Name of the means that a selector estimates; with a baseline, losses are drops."""
     what = "loss" if baseline is None else f"drop below {baseline}"
     whose = "the autoevaluator's answers" if selector == BY_MODEL else "human labels"
     return f"mean {what} against {whose}"
@@ -125,10 +128,11 @@ def certificate_of(look: Look) -> Certificate:
 
 
 def missing_losses(look: Look) -> dict[int, tuple[int, str | None]]:
-    """By position of candidate: number of comparisons without a loss that counts, and a cause.
+    """Number of comparisons without a loss that counts, and the main cause, by arm.
 
-    The cause is the most frequent known one: the source of the missing output, and the reason. It may be the
-    baseline's or the autoevaluator's, if the candidate's own output exists and has a score.
+    The cause is the most frequent known one: the source of the missing output, and the reason. It can be an
+    output of the baseline or of the autoevaluator, although the candidate's own output exists and has a
+    score.
     """
     numbers: Counter[int] = Counter()
     causes: dict[int, Counter[str]] = {}
@@ -153,7 +157,7 @@ def _reads_auto(campaign: CampaignRecord) -> bool:
 
 
 def waits_for(look: Look) -> list[str]:
-    """Keys of unlabelled examples that the planned round of a campaign needs, in planned order.
+    """Keys of unlabelled examples that a campaign's planned round needs, in order.
 
     Empty if annotators rate the outputs themselves.
     """
@@ -166,16 +170,17 @@ def waits_for(look: Look) -> list[str]:
 
 
 def outcome_of(decision: DecisionRecord, reason: str, claim: Claim) -> Literal["winner", "none", "undecided"]:
-    """The outcome of an ended campaign: the cheapest certified candidate, or none."""
+    """The outcome of an ended campaign."""
     if decision.best is not None and claim.kind != "none":
         return "winner"
     return "none" if reason == "none-certified" else "undecided"
 
 
 def fresh_positions(look: Look) -> set[int]:
-    """Positions of the labelled examples, and of the unlabelled ones that an autoevaluator answers.
+    """Positions of the labelled examples and of their unlabelled ones.
 
-    A candidate that was improved after failures on the latter also looks better on them than elsewhere.
+    The unlabelled ones count only if the selector uses an autoevaluator. A candidate that was improved after
+    failures on them also looks better on them than elsewhere.
     """
     labelled = scored_positions(look.session, look.record)
     if look.record.spec["selector"]["name"] in HUMAN_ONLY:

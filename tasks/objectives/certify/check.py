@@ -1,9 +1,9 @@
-"""Checks of a certify campaign besides candidates, data and judge: costs, and the autoevaluator.
+"""Check a certify campaign: the costs of candidates, and the autoevaluator.
 
 The cost of a candidate, which defines the order of the tests, is one of these:
 
 * size           bytes of the checkpoint's weights
-* prompt-length  mean characters of its prompts over the dataset
+* prompt-length  mean number of characters of its prompts over the dataset
 * price, custom  a number for each candidate in `certify.costs`
 """
 
@@ -35,7 +35,10 @@ PLACE = "certify.autoevaluator"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autoevaluator:
-    """A checked autoevaluator. Its outputs are stored like any other, one per example and seed."""
+    """A checked autoevaluator; its outputs are stored like those of candidates.
+
+    It generates one output per example and seed.
+    """
 
     model: ModelRef
     template: Template
@@ -43,11 +46,11 @@ class Autoevaluator:
     pattern: regex.Pattern[str] | None
 
     def prompt(self, example: Example) -> str:
-        """The prompt about one example."""
+        """The prompt for one example."""
         return render(self.template, example.fields, example.key)
 
     def answer(self, text: str) -> str | None:
-        """The answer that replaces the label; None if the output has none."""
+        """The answer that replaces a human label; None if the output has no answer."""
         try:
             found = text.strip() if self.pattern is None else last_answer(self.pattern, text)
         except TimeoutError:
@@ -56,10 +59,10 @@ class Autoevaluator:
 
 
 def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevaluator:
-    """Resolve and check everything that an autoevaluator refers to, and try its prompt.
+    """Resolve everything that an autoevaluator refers to, and try its prompt.
 
     Raises:
-        SpecError: If a part is missing or invalid; names the key, the problem and the remedy.
+        SpecError: A part is missing or invalid; gives the key, the problem and the remedy.
     """
     model = model_ref(spec.model, f"{PLACE}.model")
     try:
@@ -80,18 +83,21 @@ def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevalua
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certification:
-    """A checked certify section; candidates are in testing order, the most expensive first."""
+    """A checked section `certify`, with candidates in testing order.
+
+    The most expensive candidate is tested first.
+    """
 
     spec: CertifySpec
     costs: Mapping[str, float]
-    """The cost of each candidate, in testing order."""
+    """Cost of each candidate, in testing order."""
     parts: Parts
     autoevaluator: Autoevaluator | None
-    """None if the selector uses none."""
+    """The autoevaluator; None if the selector does not use one."""
     baseline: int | None
-    """The arm from whose scores drops are measured; None without a baseline."""
+    """Arm from whose scores drops are measured; None without a baseline."""
     samples: SamplesSpec | None = None
-    """Outputs per arm and example, and how their scores are reduced; None for one output."""
+    """Number of outputs per arm and example, and how their scores are reduced; None for one output."""
 
     @property
     def texts(self) -> int:
@@ -100,10 +106,10 @@ class Certification:
 
 
 def certify_section(spec: CampaignSpec) -> CertifySpec:
-    """The section `certify` of a certify campaign.
+    """The section `certify` of a certify campaign's spec.
 
     Raises:
-        SpecError: If the spec has no such section.
+        SpecError: The spec has no such section.
     """
     if spec.certify is None:
         raise SpecError(
@@ -119,7 +125,7 @@ def check_certification(
     """Check the section `certify`, and put the candidates into testing order.
 
     Raises:
-        SpecError: If the section is invalid; names the key, the problem and the remedy.
+        SpecError: The section is invalid; gives the key, the problem and the remedy.
     """
     section = certify_section(spec)
     costs = candidate_costs(section, candidates, dataset)
@@ -148,15 +154,15 @@ def _autoevaluator(
     given = certify_section(spec).autoevaluator
     if spec.judge.type == HUMAN and spec.selector.name not in HUMAN_ONLY:
         raise SpecError(
-            f"{spec.selector.name} reads an autoevaluator's losses, which answers examples and rates no "
-            "outputs as people do here; choose r-eval",
+            f"{spec.selector.name} uses an autoevaluator, which answers examples, but judge: human rates "
+            "outputs; choose r-eval",
             path="selector.name",
         )
     if given is None:
         if spec.selector.name not in HUMAN_ONLY:
             raise SpecError(
-                f"{spec.selector.name} reads an autoevaluator's losses: add certify.autoevaluator with a "
-                "model and a prompt, or choose r-eval, which does without",
+                f"{spec.selector.name} uses an autoevaluator's losses: add certify.autoevaluator with a "
+                "model and a prompt, or choose r-eval, which needs none",
                 path="selector.name",
             )
         return None
@@ -170,7 +176,9 @@ def _autoevaluator(
 
 
 WEIGHTS = ("*.safetensors", "*.bin", "*")
-"""Patterns of weight files; the files of the first pattern that matches any are counted."""
+"""Patterns of weight files.
+Only files of the first pattern with a match are counted.
+"""
 
 
 def candidate_costs(spec: CertifySpec, candidates: Sequence[Candidate], dataset: Dataset) -> dict[str, float]:
@@ -179,7 +187,7 @@ def candidate_costs(spec: CertifySpec, candidates: Sequence[Candidate], dataset:
     Candidates of the same cost keep the order of the spec.
 
     Raises:
-        SpecError: If a candidate has no cost.
+        SpecError: A candidate has no cost.
     """
     if spec.cost == "size":
         sizes = {each.model.name: _size(each) for each in candidates}
@@ -195,7 +203,7 @@ def _size(candidate: Candidate) -> float:
     folder = Path(candidate.model.model)
     if not folder.is_dir():
         raise SpecError(
-            f"size is that of a checkpoint's folder, and model '{candidate.model.name}' is an id on a hub; "
+            f"size is the size of a checkpoint's folder, and model '{candidate.model.name}' is no folder; "
             "use price or custom with certify.costs",
             path="certify.cost",
         )

@@ -1,4 +1,4 @@
-"""Evidence of a certify campaign, by replaying all stored rounds to a new selector."""
+"""Evidence of a certify campaign, by replaying its rounds to a new selector."""
 
 import math
 from collections.abc import Sequence
@@ -30,16 +30,17 @@ from winnow.tasks.objectives.human.files import label_rows as people_rows
 from winnow.tasks.spec.judge_tree import is_human
 
 LARGEST_LOG = 700.0
-"""The largest logarithm of a number that a float can hold, rounded down."""
+"""Largest logarithm whose exponential is a finite float, rounded down."""
 LOOKS = 8
-"""Number of columns of a path in a report."""
+"""Number of label counts that a table of e-values has as columns."""
 
 
 def e_values(look: Look) -> list[Row]:
-    """One row per candidate and label it was tested with: candidates in testing order, labels as observed.
+    """One row per candidate and label of its test: the e-value after this label.
 
-    `needed` is the e-value that the candidate must reach once to pass its test. An e-value that is too large
-    for a float is null; its logarithm is finite.
+    Candidates are in testing order, labels in the order of observation. `needed` is the e-value that the
+    candidate must reach once to pass its test. An e-value that is too large for a float is null; its
+    logarithm is finite.
     """
     selector, names = _fresh(look)
     keys = [each.key for each in dataset_records.examples(look.session, look.record.dataset_id)]
@@ -70,7 +71,10 @@ def e_values(look: Look) -> list[Row]:
 
 
 def weights(look: Look) -> list[Row]:
-    """The reliance of each candidate's test on the autoevaluator: one row per candidate and factor rho."""
+    """How much each candidate's test relies on the autoevaluator.
+
+    One row per candidate and factor rho.
+    """
     selector, names = _told(look)
     inner = _inner(selector)
     _evidence(selector, look.record)
@@ -82,7 +86,7 @@ def weights(look: Look) -> list[Row]:
 
 
 def standings(look: Look) -> list[Row]:
-    """One row per candidate in testing order: cost, labels, evidence, and the plain mean's result."""
+    """One row per candidate in testing order: cost, labels, evidence, plain mean."""
     selector, names = _told(look)
     logs, peaks = _evidence(selector, look.record)
     certified: BoolArray = selector.inner.certified  # type: ignore[attr-defined]
@@ -110,9 +114,9 @@ def standings(look: Look) -> list[Row]:
 
 
 def paths(look: Look) -> list[Row]:
-    """E-values against labels for a terminal: one row per candidate, one column per selected count.
+    """E-values by number of labels, for a terminal: one row per candidate.
 
-    A test may end between two of these counts: `last` is its final value, with its number of labels.
+    A test can end between two of the columns, so `last` is its final e-value and number of labels.
     """
     rows = e_values(look)
     most = max((row["labels"] for row in rows), default=0)
@@ -130,23 +134,26 @@ def paths(look: Look) -> list[Row]:
 
 
 def weight_table(look: Look) -> list[Row]:
-    """The weights with a column for each factor rho; empty with a single factor."""
+    """The weights with one column for each factor rho; empty with a single factor."""
     table: dict[str, Row] = {}
     for row in weights(look):
         table.setdefault(row["candidate"], {"candidate": row["candidate"]})[f"{row['rho']:.2f}"] = row[
             "weight"
         ]
-    return [row for row in table.values() if len(row) > 2]  # beside its name
+    return [row for row in table.values() if len(row) > 2]  # one column is the name
 
 
 def label_rows(look: Look) -> list[Row]:
-    """One row per example that may be labelled, those that the campaign waits for first.
+    """One row per labellable example; those that the campaign waits for are first.
 
-    If annotators rate outputs, it is one row per output; see `human.files.label_rows`.
+    If annotators rate outputs, there is one row per output; see `human.files.label_rows`. `winnow label`
+    accepts these rows. `state` has these values:
 
-    `winnow label` accepts these rows. `state` is "wanted" (a round waits for it), "used" (in a stored
-    comparison of this or another campaign), "given", "skipped" (no human can answer it, and its loss counts
-    as 1), or "open".
+    * "wanted": a round waits for the label.
+    * "used": the label is used in a stored comparison, of this or another campaign.
+    * "given": the label is not used yet.
+    * "skipped": no human can answer the example, and its loss counts as 1.
+    * "open": the example has no label.
     """
     if is_human(look.record.spec):
         return people_rows(look)
@@ -174,7 +181,7 @@ def label_rows(look: Look) -> list[Row]:
 
 
 def _state(targets: Sequence[str], label: LabelRecord | None, *, is_used: bool, is_planned: bool) -> str:
-    """The state of an example that may be labelled; see `label_rows`."""
+    """State of an example that can be labelled; see `label_rows`."""
     if not targets and label is not None:
         return "skipped"
     if targets:
@@ -196,23 +203,21 @@ def _fresh(look: Look) -> tuple[LabelSelector, list[str]]:
     return certifying_selector(spec, len(names), parts, rule, intervals=False), names
 
 
-def _inner(selector: LabelSelector) -> Any:  # noqa: ANN401 -- which kind it is, its attributes tell
+def _inner(selector: LabelSelector) -> Any:  # noqa: ANN401 -- its kind is known by its attributes
     return selector.inner
 
 
 def _evidence(selector: LabelSelector, campaign: CampaignRecord) -> tuple[FloatArray, FloatArray]:
-    """Logarithms of the current and the highest e-values."""
+    """Logarithms of the current and the highest e-values, by arm."""
     inner = _inner(selector)
     if not hasattr(inner, "log_e_values"):
         name = campaign.spec["selector"]["name"]
-        raise WinnowError(
-            f"{name} keeps no e-values: its answer rests on a plain mean; choose r-autoeval-plus"
-        )
+        raise WinnowError(f"{name} has no e-values, because it uses a plain mean; choose r-autoeval-plus")
     return inner.log_e_values, inner.log_peaks
 
 
 def _needed(campaign: CampaignRecord, n_arms: int) -> float:
-    """The required e-value: 1 / delta, or K / delta if all K candidates are tested simultaneously."""
+    """The e-value needed to pass: 1 / delta, or K / delta for K simultaneous tests."""
     tests = n_arms if campaign.spec["selector"]["params"].get("procedure") == BONFERRONI else 1
     return float(tests / campaign.spec["stopping"]["delta"])
 

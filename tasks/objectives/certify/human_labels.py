@@ -1,4 +1,4 @@
-"""Read labels from a file or one by one, for the examples of a campaign's dataset."""
+"""Read human labels from a file or one by one, and store them for a dataset."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,10 +20,12 @@ from winnow.tasks.objectives.certify.split import parts_of
 
 ID, TARGET, SKIP = "id", "target", "skip"
 YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
-"""Accepted values of the column skip; upper and lower case are equal."""
+"""Accepted values of the column skip, in upper or lower case."""
 
 Answers = tuple[str, ...] | None
-"""A human's accepted answers to an example; empty if no human can answer it; None if not answered yet."""
+"""A human's accepted answers to an example.
+Empty if no human can answer it; None if it has no answer yet.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,31 +34,39 @@ class Labelled:
 
     new: int = 0
     same: int = 0
-    """Labels that existed already with the same answers."""
+    """Number of labels that were already stored with the same answers."""
     changed: int = 0
     skipped: int = 0
-    """New and changed labels for which no human can answer the example."""
+    """Number of new and changed labels that mark their example as unanswerable."""
     empty: int = 0
-    """Rows without an answer yet."""
+    """Number of rows without an answer."""
     idle: list[str] = field(default_factory=list)
     """Keys of examples for which this campaign needs no label."""
 
 
 def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
-    """The labels in a .jsonl, .json, .csv or .parquet file with the columns id and target, and maybe skip.
+    """Read labels from a .jsonl, .json, .csv or .parquet file.
+
+    Its columns are id, target and, optionally, skip. Empty rows are skipped.
 
     Returns:
-        Place, example's key and answers of each row; no answer yet if a target is null or empty, unless skip
-        is set because no human can give one. Empty rows are skipped.
+        Place, example's key and answers of each row. A row with a null or empty target has no answer yet,
+            unless skip marks
+        the example as unanswerable.
 
     Raises:
-        DatasetError: If the file cannot be read, or a row has no id or target, or both an answer and skip.
+        DatasetError: The file cannot be read, or a row has no id or target, or both an answer and skip.
     """
     return labels_in(rows_given(path, (ID, TARGET)), str(path))
 
 
 def labels_in(rows: Iterable[PlacedRow], source: str) -> list[tuple[str, str, Answers]]:
-    """The labels in rows, in the form that `read_labels` returns for a file; `source` names their origin."""
+    """Read labels from rows; the result is that of `read_labels`.
+
+    Args:
+        rows: The rows, each with its place.
+        source: Name of their origin, for error messages.
+    """
     found: dict[str, tuple[str, Answers]] = {}
     for place, row in rows:
         key = str(row[ID])
@@ -79,15 +89,15 @@ def store_labels(
     """Store labels of examples, all or none.
 
     Args:
-        database: The database that holds the campaign.
+        database: The database of the campaign.
         campaign: Any certify campaign; its labels are shared by all campaigns on its dataset.
         given: Place, key and answers, as `read_labels` returns them.
-        source: The labels' origin, such as a file's name.
-        correct: Whether a label may replace another one that was not used yet.
+        source: Origin of the labels, such as a file's name.
+        correct: Whether a label can replace another one that was not used yet.
 
     Raises:
-        WinnowError: If an example is unknown, has a target in the dataset, or has another label that cannot
-            be replaced.
+        WinnowError: An example is unknown, has a target in the dataset, or has another label that cannot be
+            replaced.
     """
     result = Labelled()
     with database.reading() as session:
@@ -114,12 +124,13 @@ def store_labels(
                 continue
             where = f"{place}: the label of example {key!r}"
             if own:
-                raise WinnowError(f"{where} is {own[0]!r} in the dataset, which stays; remove the row")
+                raise WinnowError(f"{where} is {own[0]!r} in the dataset; remove the row")
+
             if before is not None:
                 if not correct:
                     raise WinnowError(
-                        f"{where} is {_said(before.targets)} already, from {before.source}; remove the "
-                        "row, or give --correct if the new one is right"
+                        f"{where} is already {_said(before.targets)}, from {before.source}; remove the "
+                        "row, or use --correct if the new one is right"
                     )
                 _require_changeable(Look(session, campaign), where, is_used=position in used)
             labels.set_label(session, campaign.dataset_id, position, answers, source, now())
@@ -133,15 +144,15 @@ def store_labels(
 
 
 def require_certifying(campaign: CampaignRecord) -> None:
-    """Refuse a campaign that needs no human labels.
+    """Refuse a campaign that uses no human labels.
 
     Raises:
-        WinnowError: If the campaign needs no human labels.
+        WinnowError: The campaign uses no human labels.
     """
     if campaign.objective != "certify":
         raise WinnowError(
-            f"'{campaign.name}' is a {campaign.objective} campaign whose outputs no person judges, and takes "
-            "no labels; give them to a certify campaign, or to one with judge: {type: human}"
+            f"'{campaign.name}' is a {campaign.objective} campaign without a human judge, and uses "
+            "no labels; name a certify campaign, or one with judge: {type: human}"
         )
 
 
@@ -167,9 +178,10 @@ def _require_changeable(look: Look, where: str, *, is_used: bool) -> None:
 
 
 def _several(answers: tuple[str, ...], known: Sequence[str]) -> tuple[str, ...]:
-    """Parse a list of answers that a table stores as one text, for an example with several answers.
+    """Parse a list of answers stored as text, for an example with several answers.
 
-    The rows of `winnow query NAME labels` have this form. A single answer may look like this, too.
+    The rows of `winnow query NAME labels` have this form. For other examples, text that looks like a list is
+    one answer.
     """
     if len(answers) != 1 or len(known) < 2:
         return answers
@@ -182,13 +194,13 @@ def _several(answers: tuple[str, ...], known: Sequence[str]) -> tuple[str, ...]:
 
 
 def _said(targets: Sequence[str]) -> str:
-    return repr(targets[0]) if targets else "that no human can answer it"
+    return repr(targets[0]) if targets else "marked as unanswerable"
 
 
 def _answers(source: str, place: str, row: Row) -> Answers:
     targets, is_skipped = _targets(source, place, row), _is_skipped(source, place, row)
     if targets and is_skipped:
-        raise DatasetError(f"{source}, {place}: the row has a target and says skip; remove one of them")
+        raise DatasetError(f"{source}, {place}: the row has both a target and skip; remove one of them")
     return targets if targets or is_skipped else None
 
 
@@ -213,6 +225,6 @@ def _targets(source: str, place: str, row: Row) -> tuple[str, ...]:
 
 
 def lacks_labels(campaign: CampaignSession, round_: RoundRecord) -> bool:
-    """Whether a round has to wait for labels of some of its examples."""
+    """Whether a round has to wait for the labels of some examples."""
     with campaign.database.reading() as session:
         return bool(labels.keys_without(session, campaign.record.dataset_id, round_.examples))

@@ -1,4 +1,4 @@
-"""Objective certify: find the candidates whose risk is below a limit, with a guarantee."""
+"""Objective certify: find candidates whose risk is proven to be below a limit."""
 
 import math
 from collections.abc import Sequence
@@ -35,9 +35,11 @@ BETTING_RULE = "betting_rule"
 
 
 class LabelSelector:
-    """Wrap a selector over the labellable examples 0..n-1, and convert its indices to dataset positions.
+    """Wrap a selector over labellable examples 0..n-1; convert indices to positions.
 
-    `labellable` are these positions, shape (n,).
+    Args:
+        inner: The wrapped selector.
+        labellable: Dataset positions of the labellable examples, shape (n,).
     """
 
     def __init__(self, inner: Selector, labellable: IntArray) -> None:
@@ -72,7 +74,12 @@ def certifying_selector(
 ) -> LabelSelector:
     """Create the selector of a certify campaign, without observations.
 
-    `rule` is the betting rule, resolved; `more` are parameters that override those of the spec.
+    Args:
+        spec: The campaign.
+        n_arms: Number of candidates.
+        parts: The split of the dataset.
+        rule: The betting rule.
+        more: Parameters that override those of the spec.
     """
     params = {**common_params(spec), **spec.selector.params, "betting": rule, **more}
     inner = campaign_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)
@@ -80,22 +87,22 @@ def certifying_selector(
 
 
 def as_losses(losses: Sequence[Losses]) -> FloatArray:
-    """Losses in the form for a selector, shape (B, 4): NaN if unknown."""
+    """Losses in the form for a selector: shape (B, 4), NaN if unknown."""
     known = [[math.nan if loss is None else loss for loss in row] for row in losses]
     return np.array(known, dtype=np.float64).reshape(-1, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Certify(ScoredCampaign):
-    """Campaign with losses of each output: by human label, by autoevaluator, and on unlabelled examples.
+    """Campaign that measures losses by human labels and by an autoevaluator.
 
-    Candidates are in testing order.
+    The autoevaluator also answers unlabelled examples. Candidates are in testing order.
     """
 
     certification: Certification
     RULES: ClassVar = (BETTING_RULE,)
     labelled: frozenset[int] = frozenset()
-    """Positions of the examples with labels in its database, if they were looked up."""
+    """Positions of the examples with labels in the database; empty until they are looked up."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
@@ -146,12 +153,12 @@ class Certify(ScoredCampaign):
 
     @property
     def models_needed(self) -> Sequence[ModelRef]:
-        """See `ResolvedCampaign`: a loss is compared with the baseline's."""
+        """Models that every loss needs, including the baseline's."""
         return [*super().models_needed, *(model for _, model in needed_by_losses(self))]
 
     @property
     def askable(self) -> int:
-        """See `ResolvedCampaign`: labels."""
+        """Maximum number of labels without a budget."""
         return len(self.certification.parts.labellable)
 
     @property
@@ -169,7 +176,7 @@ class Certify(ScoredCampaign):
             else ""
         )
         return (
-            f"{len(self.candidates)} candidates, tested from the dearest on: {order}; {labellable} of "
+            f"{len(self.candidates)} candidates, tested from the most expensive on: {order}; {labellable} of "
             f"{count_of(len(examples), 'example')} can be labelled{of_these}, at most "
             f"{count_of(self.most, 'label')} {'is' if self.most == 1 else 'are'} used{of_each}"
             f"{self.samples_words}{self.other_limits}"
@@ -181,7 +188,7 @@ class Certify(ScoredCampaign):
 
     @property
     def rules(self) -> JsonView:
-        """See `ResolvedCampaign`; the selector's betting parameter overrides the stored rule."""
+        """The campaign's rules; the parameter `betting` overrides the stored one."""
         return super().rules if self._betting == "auto" else self.new_rules()
 
     def new_rules(self) -> JsonObject:
@@ -195,7 +202,7 @@ class Certify(ScoredCampaign):
 
     @property
     def counts_pairs(self) -> bool:
-        """See `ResolvedCampaign`: it counts labels."""
+        """False, because the selector's budget counts labels."""
         return False
 
     def create_selector(self, limit: int | None = None) -> Selector:
@@ -204,7 +211,7 @@ class Certify(ScoredCampaign):
         return certifying_selector(self.spec, len(self.candidates), parts, rule)
 
     def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
-        """See `ResolvedCampaign`; shape (B, 4)."""
+        """Losses of the comparisons, shape (B, 4)."""
         return as_losses(losses)
 
     def labels_used(self, selector: Selector) -> int | None:
@@ -220,7 +227,7 @@ def answering_models(certification: Certification) -> Sequence[ModelRef]:
 
 
 def needed_by_losses(checked: Certify) -> Sequence[tuple[str, ModelRef]]:
-    """The models required to compute any loss, with their purposes."""
+    """The models that every loss needs, each with the key that names it."""
     baseline = checked.certification.baseline
     others = [("certify.autoevaluator", model) for model in answering_models(checked.certification)]
     return others if baseline is None else [*others, ("certify.baseline", checked.candidates[baseline].model)]

@@ -1,25 +1,28 @@
-"""Losses of answers: with the human label, with the autoevaluator's answer, and on unlabelled examples.
+"""Compute losses against human labels and against an autoevaluator's answers.
 
-The loss of an answer is 1 - score, or against a baseline max(0, the baseline's score - score); the judge
-scores both against the same targets. Every answer has a loss, even if it is unreadable:
+The loss of an answer is 1 - score. With a baseline it is max(0, the baseline's score - score), where the
+judge scores both against the same targets. Every answer has a loss, even if it is unreadable:
 
 * An output that the judge cannot read scores 0.
-* If annotators rate the outputs themselves, no label is needed, and an output that they find unclear has the
+* If annotators rate the outputs themselves, no label is needed. An output that they mark as unclear has the
   loss 1.
-* If no human can answer an example, or the label or the autoevaluator's answer is unreadable, the loss is 1
-  for every candidate. The same holds if the judge returned an invalid score or failed, or if a judge model
-  gave no readable reply. The baseline's own loss is still 0: it is never below itself.
+* The loss is 1 for every candidate if no human can answer an example, or if the label or the autoevaluator's
+  answer is
+  unreadable. The same holds if the judge returned an invalid score or failed, or if a judge model gave no
+      readable
+  reply. The baseline's own loss is still 0, because it is never below itself.
 
 All of these depend only on an example and the models' outputs for it. Each output is requested once, on
 labelled and unlabelled examples alike (after an engine failure, both are requested again equally often). So
-the autoevaluator's losses on both kinds keep the same mean: there is no bias, and no assumption is needed.
+the autoevaluator's losses on both kinds of examples have the same mean: there is no bias, and no assumption
+is needed.
 
 If a candidate generates several outputs for an example, its score combines theirs; each unreadable one scores
-0 among them. That is one number for each example and label, a fixed function of the example, its label and
-its outputs, so all statements about the loss of one output hold for it.
+0 among them. This is one number for each example and label, a fixed function of the example, its label and
+its outputs. So all statements about the loss of one output hold for it.
 
 A loss is unknown only if an engine returned no usable output. Unknown losses in a block of unlabelled
-examples are excluded from the block's mean, and their share is reported with it: the algorithm counts every
+examples are excluded from the block's mean, and their share is reported with it. The selector counts every
 single unknown loss at its worst.
 """
 
@@ -49,15 +52,18 @@ from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
 from winnow.tasks.rounds.score import ScoredText, found_in, reduced, scored, shown_of, with_metrics
 
 Author = int | None
-"""The author of an answer: an arm, or None for the autoevaluator."""
+"""Author of an answer: an arm, or None for the autoevaluator."""
 Answer = tuple[Author, int]
-"""An author and an example position."""
+"""Author and example position of an answer."""
 
 
 def generate_answers(
     campaign: CampaignSession, certification: Certification, round_: RoundRecord
 ) -> GenerationBatch:
-    """Generate all answers of `answers_of`, in that order; raises like `have_texts`."""
+    """Generate all answers of `answers_of`, in its order.
+
+    Raises the errors of `have_texts`.
+    """
     planned = [
         _planned(campaign, certification, author, example, number)
         for author, example in answers_of(certification, round_)
@@ -67,7 +73,10 @@ def generate_answers(
 
 
 def answers_of(certification: Certification, round_: RoundRecord) -> list[Answer]:
-    """Each answer once: of every arm, of the baseline and of the autoevaluator, pair by pair as planned."""
+    """The answers that a round needs, each once, pair by pair as planned.
+
+    They are those of every arm, of the baseline and of the autoevaluator.
+    """
     wanted: dict[Answer, None] = {}
     for arm, example in zip(round_.arms, round_.examples, strict=True):
         authors: list[Author] = [arm]
@@ -82,7 +91,7 @@ def answers_of(certification: Certification, round_: RoundRecord) -> list[Answer
 
 
 def _texts_of(certification: Certification, author: Author) -> int:
-    """Number of outputs per author and example; an autoevaluator generates one."""
+    """Number of outputs per author and example; 1 for the autoevaluator."""
     return 1 if author is None else certification.texts
 
 
@@ -106,10 +115,10 @@ def _planned(
 WORST_FOR_ALL = frozenset(
     {"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED, JUDGE_LIMIT, PROMPT_FAILED, UNCLEAR}
 )
-"""Reasons of verdicts that are, or may be, about the targets or the judge, not about the output."""
+"""Reasons of verdicts that are, or may be, caused by the targets or the judge, not by the output."""
 UNREADABLE_LOSS = 1.0
 WORST = -1.0
-"""Placeholder for a score if the loss is `UNREADABLE_LOSS`, whatever it is compared with."""
+"""Placeholder of a score whose loss is `UNREADABLE_LOSS`, whatever it is compared with."""
 UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
 
 
@@ -120,11 +129,11 @@ def score_losses(
     round_: RoundRecord,
     texts: GenerationBatch,
 ) -> list[NewComparison]:
-    """One comparison per planned pair, in planned order, with its losses.
+    """Return one comparison per planned pair, in planned order, with its losses.
 
     Raises:
-        LabelMissing: If an example of the round has no label.
-        EngineDied, EngineTimeout, LeaseLost: As `have_texts`, with a judge model.
+        LabelMissing: An example of the round has no label.
+        EngineDied, EngineTimeout, LeaseLost: As in `have_texts`, with a judge model.
     """
     by_label = not isinstance(judge, HumanJudge)
     targets = _labels(campaign, round_) if by_label else dict.fromkeys(round_.examples, ())
@@ -161,7 +170,7 @@ def _compared(
     answer: tuple[int, int],
     targets: Sequence[str],
 ) -> NewComparison:
-    """The comparison of an arm's outputs with the targets, without its losses."""
+    """Compare an arm's outputs with the targets, without losses."""
     arm, example = answer
     texts, shown = scorer.answers[answer], scorer.shown(arm, example, targets)
     samples = scorer.certification.samples
@@ -179,7 +188,7 @@ def _compared(
 def _asked_metrics(
     campaign: CampaignSession, scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence[str]]
 ) -> dict[str, AskedJudge[Sample]]:
-    """Judges of metrics by name; they score the arms' answers to labelled examples."""
+    """Run the judges of metrics on the arms' answers to labelled examples; by name."""
     metrics = campaign.checked.metrics
     pairs = zip(round_.arms, round_.examples, strict=True)
     samples = [sample for arm, each in pairs for sample in scorer.measured(arm, each, targets[each])]
@@ -188,7 +197,11 @@ def _asked_metrics(
 
 
 def _labels(campaign: CampaignSession, round_: RoundRecord) -> Mapping[int, Sequence[str]]:
-    """The label of each example of a round; raises `LabelMissing`."""
+    """The label of each example of a round.
+
+    Raises:
+        LabelMissing: An example has no label.
+    """
     with campaign.database.reading() as session:
         known = labels.targets(session, campaign.record.dataset_id, sorted(set(round_.examples)))
     found = {}
@@ -231,13 +244,13 @@ class _SampleList(Judge[Sample]):
         self.samples: list[Sample] = []
 
     def judge(self, sample: Sample, /) -> Verdict:
-        """See `Judge`; the verdict is a placeholder."""
+        """Record a sample; the verdict is a placeholder."""
         self.samples.append(sample)
         return Verdict(score=0.0)
 
 
 def _shown(scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence[str]]) -> Sequence[Sample]:
-    """All samples that the judge will receive in a round, collected by a recording judge."""
+    """All samples that the judge will receive in a round."""
     listing = _SampleList()
     scorer = replace(scorer, judge=listing)
     for arm, example in zip(round_.arms, round_.examples, strict=True):
@@ -251,7 +264,7 @@ def _shown(scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockLosses:
-    """Losses on the unlabelled examples that belong to one labelled example."""
+    """Losses on the unlabelled examples of one labelled example."""
 
     mean: float | None
     """Mean of the known losses; None if no loss is known."""
@@ -261,19 +274,19 @@ class BlockLosses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scorer:
-    """The losses of answers."""
+    """Computes the losses of a round's answers."""
 
     certification: Certification
     judge: Judge[Sample]
     by_label: bool = True
-    """Whether the judge compares outputs with a label; False if annotators rate them directly."""
+    """Whether the judge compares outputs with a label; False if annotators rate outputs directly."""
     answers: Mapping[Answer, Sequence[StoredText | GenerationFailure]]
-    """Outputs by author and example that the requested losses need."""
+    """Outputs by author and example, as far as the losses need them."""
     samples: Mapping[Answer, Sequence[Sample]]
     """Samples of an arm's outputs for the judge, without targets; empty if an output is missing."""
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
-        """The loss of an arm's answer against targets; None if an engine returned no output."""
+        """Loss of an arm's answer against targets; None if an engine returned no output."""
         baseline = self.certification.baseline
         if arm == baseline:
             return 0.0
@@ -288,7 +301,7 @@ class Scorer:
         return max(0.0, standard - score)
 
     def auto_loss(self, arm: int, example: int) -> float | None:
-        """The loss of an arm's answer, with the autoevaluator's as target; None if either is missing."""
+        """Loss of an arm's answer against the autoevaluator's; None if one is missing."""
         if self.certification.autoevaluator is None:
             return None
         text = self.answers[None, example][0]
@@ -307,7 +320,7 @@ class Scorer:
         )
 
     def trouble(self, arm: int, example: int) -> str | None:
-        """The failure of the first missing output of a pair, in words; None if no output is missing."""
+        """The failure of a pair's first missing output, in words; None without a failure."""
         authors: list[tuple[str, Author]] = [(OWN, arm)]
         block: list[int] = []
         if self.certification.baseline is not None:
@@ -323,15 +336,18 @@ class Scorer:
         return None
 
     def shown(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
-        """The samples of an arm's outputs for the judge; empty if an engine returned no output."""
+        """Samples of an arm's outputs with targets, for the judge.
+
+        Empty if an output is missing.
+        """
         return [replace(sample, targets=targets) for sample in self.samples.get((arm, example), ())]
 
     def measured(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
-        """The samples for metrics: if annotators rate outputs, with the dataset's targets."""
+        """Samples for metrics; if annotators rate outputs, with the dataset's targets."""
         return self.shown(arm, example, targets) if self.by_label else self.samples.get((arm, example), ())
 
     def _score(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
-        """The score of an arm's outputs, `WORST` if undetermined; None if an output is missing."""
+        """Score of an arm's outputs: `WORST` if undetermined, None if one is missing."""
         verdicts = [self.judge.judge(sample) for sample in self.shown(arm, example, targets)]
         if not verdicts:
             return None
@@ -344,7 +360,10 @@ class Scorer:
 
 
 def _scored_text(sample: Sample, verdict: Verdict) -> ScoredText:
-    """One of several outputs; an unreadable one scores 0, and has no answer to vote for."""
+    """One of several outputs with its score.
+
+    An unreadable output scores 0, and its answer does not count in a vote.
+    """
     return ScoredText(
         text=sample.output,
         score=verdict.score or 0.0,
@@ -355,12 +374,12 @@ def _scored_text(sample: Sample, verdict: Verdict) -> ScoredText:
 
 
 def _is_worst(verdict: Verdict) -> bool:
-    """Whether the score is missing because of the targets or the judge."""
+    """Whether a score is missing because of the targets or the judge."""
     return verdict.reason in WORST_FOR_ALL or (verdict.reason is not None and len(verdict.replies) > 0)
 
 
 class LossSteps(RoundSteps):
-    """Steps of a round with outputs of candidates, baseline and autoevaluator, and losses by labels."""
+    """Steps of a round of a certify campaign, which scores losses."""
 
     counts_failures = True
 
@@ -373,7 +392,7 @@ class LossSteps(RoundSteps):
         return generate_answers(campaign, _certification(campaign.checked), round_)
 
     def examples_of(self, campaign: CampaignSession, round_: RoundRecord) -> list[int]:
-        """See `RoundSteps`; includes outputs of a baseline."""
+        """Position of the example of each output, outputs of a baseline included."""
         return [example for _, example in answers_of(_certification(campaign.checked), round_)]
 
     def judge(

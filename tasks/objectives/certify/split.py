@@ -1,11 +1,12 @@
-"""Split a dataset into examples that a human may label and the unlabelled ones of each.
+"""Split a dataset into labellable examples and the unlabelled examples of each.
 
 With r unlabelled examples for each labelled one, at most a share of 1 / (1 + r) of a dataset can be labelled.
-Examples with a target in the dataset come first. If there are none, or if `certify.labellable` requests more,
-others are drawn at random, and their labels arrive later. All other examples form the unlabelled pool, dealt
-out at random in blocks of r. The target of an example in the pool is not read.
+Examples with a target in the dataset come first. If no example has a target, or if `certify.labellable`
+requests more, other examples are drawn at random, and their labels arrive later. All remaining examples form
+the unlabelled pool, which is divided at random into blocks of r. The target of an example in the pool is not
+read.
 
-The draw depends only on the campaign's seed and the dataset's content, so it is the same on resume,
+The draw depends only on the campaign's seed and the dataset's content. So it is the same on resume, and
 independent of the labels that have arrived. A certificate is valid for the population of which labelled and
 unlabelled examples are both random samples: the rows with targets must have been chosen at random.
 """
@@ -25,15 +26,15 @@ from winnow.tasks.text.canonical_json import sha256
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """The split of a dataset; all numbers are example positions."""
+    """The split of a dataset; integers are example positions."""
 
     labellable: IntArray
-    """Shape (n,)."""
+    """Positions of the labellable examples, shape (n,)."""
     blocks: IntArray
-    """Shape (n, r), the unlabelled examples of each labellable one; no example occurs twice."""
+    """Positions of each labellable example's unlabelled examples, shape (n, r); no example occurs twice."""
 
     def block(self, example: int) -> list[int]:
-        """The unlabelled examples that belong to one labellable example."""
+        """Positions of the unlabelled examples of one labellable example."""
         found: list[int] = self.blocks[np.flatnonzero(self.labellable == example)[0]].tolist()
         return found
 
@@ -47,11 +48,13 @@ def divide(
         has_target: Whether each example has a target in the dataset.
         seed: The campaign's seed.
         fingerprint: The dataset's fingerprint.
-        per_label: r, at least 0.
-        labellable: n; None for all examples with a target, or, if no example has one, as many as possible.
+        per_label: Number r of unlabelled examples for each labelled one, at least 0.
+        labellable: Number n of labellable examples. None for all examples with a target, or for as many as
+            possible if no
+            example has one.
 
     Raises:
-        SpecError: If the dataset has too few examples.
+        SpecError: The dataset has too few examples.
     """
     most = len(has_target) // (1 + per_label)
     if most < 1 or (labellable is not None and labellable > most):
@@ -79,7 +82,10 @@ def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
 
 
 def divide_by_spec(spec: JsonView, has_target: Sequence[bool], *, seed: int, fingerprint: str) -> Parts:
-    """As `divide`, by a spec's JSON values. If annotators rate outputs, targets do not count as labels."""
+    """Split a dataset as `divide` does, by a spec's JSON values.
+
+    If annotators rate outputs, targets do not count as labels.
+    """
     section = spec["certify"]
     return divide(
         [False] * len(has_target) if is_human(spec) else has_target,

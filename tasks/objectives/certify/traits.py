@@ -29,7 +29,7 @@ TRAITS = Traits(
     fewest_candidates=1,
     measures_risk=True,
     can_be_rescored=True,
-    unforeseen="how many labels it takes until candidates are certified: that hangs on their losses",
+    unforeseen="the number of labels until candidates are certified, which depends on their losses",
     demo="winnow.infra.demo.prepare:prepare_certificate",
     views={
         "leaderboard": "winnow.storage.queries.objective.certify:leaderboard",

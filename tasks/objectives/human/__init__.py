@@ -1,1 +1,1 @@
-"""Campaigns with human judges: the tasks of a round, and the annotators' answers."""
+"""Campaigns with human judges: tasks of a round, and the annotators' judgments."""

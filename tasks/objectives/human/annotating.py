@@ -1,4 +1,4 @@
-"""Annotate outputs one by one: the next task, its choices, storing the chosen one, and readers' notes."""
+"""Annotate outputs one by one, and store readers' notes."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.human import UNCLEAR, in_order
 
 TERMINAL, PAGE = "terminal", "page"
-"""Stored origin of a judgment or label; files are identified by name."""
+"""Stored origin of a judgment or label; for files it is the file's name."""
 FIRST, SECOND, TIE = "first", "second", "tie"
 
 HOLD = dt.timedelta(minutes=10)
-"""Time for which a task is reserved for one annotator; afterwards others can also receive it."""
+"""Time for which a task is reserved for one annotator; after it, others can receive the task, too."""
 
 LONGEST_NAME = 100
 """Maximum length of an annotator's name, in characters."""
@@ -36,39 +36,42 @@ LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One of the choices for a task."""
+    """One of the possible judgments for a task."""
 
     name: str
-    """Its name, in files and for annotators."""
+    """Name of the choice, in files and for annotators."""
     verdict: float | None
     """The preference for the side shown first, or the score; None for "unclear"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A task in the form for an annotator, without the candidates' names."""
+    """A task as annotators see it, without the names of candidates."""
 
     key: str
     text: str
     """The question to annotators, from the campaign's file."""
     shown: ShownTask
     choices: tuple[Choice, ...]
-    """In the order of their keys, "unclear" last."""
+    """The choices in the order of their keys, "unclear" last."""
     said: str | None
-    """The earlier choice for this task; None if it was not answered."""
+    """The earlier choice for this task; None if it is unanswered."""
     said_by: str | None
-    """The annotator of the earlier choice."""
+    """The annotator of the earlier choice; None if the task is unanswered."""
     left: int
-    """Number of unanswered tasks, including this one if unanswered."""
+    """Number of unanswered tasks, including this one if it is unanswered."""
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The title of each text."""
+        """Title of each output."""
         return ("Output",) if len(self.shown.texts) == 1 else ("First answer", "Second answer")
 
 
 def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
-    """The choices for a campaign's tasks: its levels in ascending order, or the better side of a pair."""
+    """The choices for a campaign's tasks.
+
+    These are its levels in ascending order, or the sides of a pair and a tie; then "unclear".
+    """
     judge: JsonView = campaign.spec["judge"]
     unclear = Choice(name=UNCLEAR, verdict=None)
     if traits_of(campaign.objective).compares_pairs:
@@ -81,9 +84,13 @@ def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
 def next_question(
     database: Database, campaign: CampaignRecord, annotator: str, passed: Sequence[str] = ()
 ) -> Question | None:
-    """The next task for an annotator, reserved for a while; None if no task is left.
+    """The next task for an annotator, which is then reserved; None if no task is left.
 
-    `passed` are keys of tasks that the annotator postponed.
+    Args:
+        database: The database of the campaign.
+        campaign: A campaign with a human judge.
+        annotator: The annotator's name.
+        passed: Keys of tasks that the annotator postponed.
     """
     require_name(annotator)
     with database.writing() as session:
@@ -97,7 +104,7 @@ def next_question(
 
 
 def progress_of(look: Look) -> tuple[int, int]:
-    """Number of annotators so far, and of judgments that the planned round still needs."""
+    """Number of annotators so far, and of judgments that the round still needs."""
     return (
         len(annotations.annotators(look.session, look.record.id)),
         annotations.lacking(look.session, look.record.id),
@@ -105,16 +112,16 @@ def progress_of(look: Look) -> tuple[int, int]:
 
 
 def release(database: Database, campaign: CampaignRecord, annotator: str) -> None:
-    """Release the unanswered tasks reserved for an annotator."""
+    """Release the unanswered tasks that are reserved for an annotator."""
     with database.writing() as session:
         annotations.release(session, campaign.id, annotator)
 
 
 def question_of(database: Database, campaign: CampaignRecord, key: str) -> Question:
-    """An earlier task, unchanged.
+    """Read a task without reserving it.
 
     Raises:
-        WinnowError: If no task has this key.
+        WinnowError: No task has this key.
     """
     with database.reading() as session:
         return _question(Look(session, campaign), _required(Look(session, campaign), key).task)
@@ -133,16 +140,16 @@ def answer(
     """Store an annotator's choice for a task immediately.
 
     Args:
-        database: The database that holds the campaign.
+        database: The database of the campaign.
         campaign: A campaign with a human judge.
         key: Key of the task.
         choice: One of `choices_of`.
         annotator: The annotator's name.
         source: Origin of the choice, such as `TERMINAL`.
-        may_change: Whether it may replace the annotator's earlier choice.
+        may_change: Whether the choice can replace the annotator's earlier one.
 
     Raises:
-        WinnowError: If another annotator answered it meanwhile, or its answer is already used.
+        WinnowError: Another annotator answered the task in the meantime, or its answer is already used.
     """
     require_name(annotator)
     if may_change:
@@ -157,8 +164,8 @@ def answer(
         before = given.task.annotation
         if before is not None and before.annotator != annotator:
             raise WinnowError(
-                f"{before.annotator} has judged {_place(session, given)} meanwhile, and that stays; continue "
-                "with the next"
+                f"{before.annotator} has judged {_place(session, given)} in the meantime, and this judgment "
+                "is kept; continue with the next task"
             )
         annotations.set_annotation(
             session, given.task.id, annotation_of(given.task, choice, annotator=annotator, source=source)
@@ -168,17 +175,17 @@ def answer(
 def require_answerable(
     look: Look, given: GivenTask, what: str, may_change: bool, remedy: str = "remove it"
 ) -> None:
-    """Refuse to change a judgment that is used, or that a running process may be using.
+    """Refuse to change a judgment that is used, or may be in use by a process.
 
     Args:
         look: A campaign with a human judge.
         given: The task, and its earlier answer.
         what: Beginning of the error message.
-        may_change: Whether an earlier answer may be replaced.
-        remedy: End of the error message if it may not.
+        may_change: Whether an earlier answer can be replaced.
+        remedy: End of the error message if it cannot be replaced.
 
     Raises:
-        WinnowError: If the judgment is or may be in use, or may not be replaced; names the remedy.
+        WinnowError: The judgment is or may be in use, or cannot be replaced; gives the remedy.
     """
     before = given.task.annotation
     if given.is_used and before is not None:
@@ -187,7 +194,7 @@ def require_answerable(
         return
     if not may_change:
         raise WinnowError(
-            f"{what} is there already, from {before.annotator} ({before.source}), and stays; {remedy}"
+            f"{what} already exists, from {before.annotator} ({before.source}), and is kept; {remedy}"
         )
     lease = leases.find(look.session, look.record.id)
     if lease is not None and leases.is_live(lease, is_gone=is_gone):
@@ -200,7 +207,10 @@ def require_answerable(
 def annotation_of(
     task: AnnotationTaskRecord, choice: Choice, *, annotator: str, source: str
 ) -> AnnotationRecord:
-    """The record of a choice: for a pair, the preference for the first candidate, in either order shown."""
+    """The row that stores a choice.
+
+    For a pair, it has the preference for the first candidate, whichever order was shown.
+    """
     verdict = choice.verdict
     if verdict is not None and task.presentation_order == "swapped":
         verdict = 1.0 - verdict
@@ -214,7 +224,7 @@ def annotation_of(
 
 
 def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None:
-    """The earlier choice for a task; None if it was not answered."""
+    """Name of the earlier choice for a task; None if the task is unanswered."""
     if task.annotation is None:
         return None
     stored = task.annotation.verdict
@@ -226,10 +236,12 @@ def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None
 def require_name(annotator: str, place: str = "") -> None:
     """Refuse an invalid annotator name.
 
-    `place`, the source of the name, begins the message.
+    Args:
+        annotator: The name.
+        place: Source of the name, with which the error message begins.
 
     Raises:
-        WinnowError: If the name is blank, too long or not printable.
+        WinnowError: The name is blank, too long or not printable.
     """
     if not annotator.strip() or len(annotator) > LONGEST_NAME or not annotator.isprintable():
         raise WinnowError(f"{place}give the annotator's name, 1 to {LONGEST_NAME} printable characters")
@@ -251,7 +263,7 @@ def _question(look: Look, task: AnnotationTaskRecord) -> Question:
 def _required(look: Look, key: str) -> GivenTask:
     given = annotations.task(look.session, look.record.id, key)
     if given is None:
-        raise WinnowError(f"{look.record.name!r} asks nothing with the id {key!r}; correct the id")
+        raise WinnowError(f"{look.record.name!r} has no task with the id {key!r}; correct the id")
     return given
 
 
@@ -260,23 +272,23 @@ def _place(session: Session, given: GivenTask) -> str:
 
 
 LONGEST_NOTE = 1_000
-"""Characters of a note."""
+"""Maximum length of a note, in characters."""
 UNNAMED = "a reader"
-"""Stored as the author if a reader gave no name."""
+"""Stored author of a note if the reader gave no name."""
 
 
 def take_note(database: Database, comparison_id: int, *, is_starred: bool, text: str, annotator: str) -> None:
-    """Store a star, a note or both, replacing earlier ones; without either, remove them.
+    """Store a star, a note or both; without either, remove earlier ones.
 
     Args:
-        database: The database that holds the comparison.
-        comparison_id: Id of the comparison whose outputs are noted.
-        is_starred: Whether they get a star.
+        database: The database of the comparison.
+        comparison_id: Id of the comparison whose outputs the note is about.
+        is_starred: Whether the comparison gets a star.
         text: The note; can be empty.
         annotator: Name of the reader.
 
     Raises:
-        WinnowError: If the note is too long, or the name cannot be shown.
+        WinnowError: The note is too long, or the name is invalid.
     """
     require_name(annotator)
     if len(text) > LONGEST_NOTE:

@@ -1,8 +1,8 @@
-"""Annotation tasks of a round: one for each output or pair without a judgment.
+"""Annotation tasks of a round: one for each output, or pair, without a judgment.
 
-The tasks of a round are stored once all its outputs exist, and the campaign waits until each is answered.
-They depend only on the round and its outputs, so an interrupted run creates the same ones again and none
-twice. An output that two candidates generated is rated once for both.
+The tasks of a round are stored when all its outputs exist, and the campaign waits until each is answered.
+They depend only on the round and its outputs, so a resumed run creates the same tasks again and none twice.
+An output that two candidates generated is rated once for both.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 class RoundAnnotators:
-    """The annotators of a running campaign."""
+    """Stores a round's tasks for annotators, and reads their judgments."""
 
     def __init__(self, campaign: CampaignSession) -> None:
         self._campaign = campaign
@@ -41,10 +41,10 @@ class RoundAnnotators:
             return annotations.lacking(session, self._campaign.record.id) > 0
 
     def ask(self, round_: RoundRecord, texts: GenerationBatch) -> bool:
-        """Store the tasks of a round with stored outputs; return whether some are unanswered.
+        """Store the tasks of a round; return whether some of them are unanswered.
 
         Raises:
-            LeaseLost: If another process took the campaign over; nothing is stored.
+            LeaseLost: Another process took the campaign over; nothing is stored.
         """
         wanted = list(self._tasks(round_, texts).values())
         keys = [each.key for each in wanted]
@@ -57,7 +57,7 @@ class RoundAnnotators:
             return len(annotations.answers(session, keys)) < len(set(keys))
 
     def informed(self, round_: RoundRecord, texts: GenerationBatch) -> ResolvedCampaign:
-        """The campaign with a judge that has all judgments of a round."""
+        """The checked campaign with a judge that has all judgments of a round."""
         judge = self._campaign.checked.judge
         assert isinstance(judge, People)
         wanted = self._tasks(round_, texts)
@@ -71,7 +71,7 @@ class RoundAnnotators:
         return replace(self._campaign.checked, judge=judge.with_annotations(said))
 
     def _tasks(self, round_: RoundRecord, texts: GenerationBatch) -> dict[str, NewAnnotationTask]:
-        """The tasks for annotators, by the judge's keys."""
+        """The tasks for annotators, by the judge's key."""
         is_of_pairs = isinstance(self._campaign.checked.judge, HumanPairJudge)
         return dict((self._comparing if is_of_pairs else self._rating)(round_, texts))
 

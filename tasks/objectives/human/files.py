@@ -1,4 +1,4 @@
-"""Judgments made in files: export tasks as rows to fill in, and import the filled rows."""
+"""Judgments in files: export tasks as rows to fill in, and import the filled rows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,42 +23,42 @@ from winnow.tasks.objectives.human.annotating import (
 )
 from winnow.tasks.spec.judge_tree import is_human
 
-REPLACING = "remove it, or give --correct if the new one is right"
+REPLACING = "remove the row, or use --correct if the new judgment is right"
 ID, VERDICT, ANNOTATOR = "id", "verdict", "annotator"
 ID_LENGTH = 16
-"""Number of leading characters of a task's key used in files."""
+"""Number of characters of a task's key that files contain: the first ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenRow:
-    """A row of a file about a task."""
+    """A row of a file with a judgment."""
 
     place: str
-    """The file and the row's position in it."""
+    """The file and the row's position in it, for error messages."""
     id: str
     verdict: str
     """The verdict; empty if the task is unanswered."""
     annotator: str
-    """The annotator; empty if the file has none."""
+    """The annotator; empty if the row names no annotator."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Taken:
-    """Counts of stored judgments of a file."""
+    """Number of a file's judgments, by what was done with them."""
 
     new: int = 0
     same: int = 0
-    """Judgments that existed already."""
+    """Number of judgments that were already stored."""
     changed: int = 0
     empty: int = 0
-    """Rows without a judgment yet."""
+    """Number of rows without a judgment."""
 
 
 def label_rows(look: Look) -> list[Row]:
-    """One row per annotation task of a campaign, those that it waits for first; empty without annotators.
+    """One row per annotation task of a campaign; those that it waits for are first.
 
     Rows do not name candidates. `state` is "wanted" (the planned round waits for it), "given", or "used"
-    (final).
+    (final). Empty without a human judge.
     """
     if not is_human(look.record.spec):
         return []
@@ -87,18 +87,23 @@ def _row(look: Look, given: GivenTask, choices: Sequence[Choice]) -> Row:
 
 
 def read_annotations(path: Path) -> list[GivenRow]:
-    """The rows of a .jsonl, .json, .csv or .parquet file with the columns id, verdict and maybe annotator.
+    """Read judgments from a .jsonl, .json, .csv or .parquet file.
 
-    Empty rows are skipped.
+    Its columns are id, verdict and, optionally, annotator. Empty rows are skipped.
 
     Raises:
-        DatasetError: If the file cannot be read, a row lacks a column, or an id is repeated.
+        DatasetError: The file cannot be read, a row lacks a column, or an id is repeated.
     """
     return annotations_in(rows_given(path, (ID, VERDICT)), str(path))
 
 
 def annotations_in(rows: Iterable[PlacedRow], source: str) -> list[GivenRow]:
-    """The judgments in rows, as `read_annotations` returns those of a file."""
+    """Read judgments from rows; the result is that of `read_annotations`.
+
+    Args:
+        rows: The rows, each with its place.
+        source: Name of their origin, for error messages.
+    """
     found: dict[str, GivenRow] = {}
     for line, row in rows:
         place = f"{source}, {line}"
@@ -107,7 +112,7 @@ def annotations_in(rows: Iterable[PlacedRow], source: str) -> list[GivenRow]:
         if id_ in found:
             raise DatasetError(f"{found[id_].place} and {line}: the id {id_!r} occurs twice; keep one")
         if len(id_) < ID_LENGTH:
-            raise DatasetError(f"{place}: {id_!r} is not an id of a task; copy it from the labels' file")
+            raise DatasetError(f"{place}: {id_!r} is not the id of a task; copy the id from the labels' file")
         found[id_] = GivenRow(place=place, id=id_, verdict=verdict, annotator=annotator)
     return list(found.values())
 
@@ -124,15 +129,15 @@ def store_annotations(
     """Store the judgments of a file, all or none.
 
     Args:
-        database: The database that holds the campaign.
+        database: The database of the campaign.
         campaign: A campaign with a human judge.
         rows: As `read_annotations` returns them.
         source: The file's name.
-        annotator: Annotator for rows without a name.
-        correct: Whether a judgment may replace another one that is not used yet.
+        annotator: Annotator for rows that name no annotator.
+        correct: Whether a judgment can replace another one that is not used yet.
 
     Raises:
-        WinnowError: If a row names no task, has an invalid choice, or differs from a judgment that cannot be
+        WinnowError: A row names no task, has an invalid choice, or differs from a judgment that cannot be
             replaced.
     """
     taken, choices = Taken(), choices_of(campaign)
@@ -162,7 +167,7 @@ def _named(look: Look, row: GivenRow, storage: str) -> GivenTask:
     given = annotations.task(look.session, look.record.id, row.id)
     if given is None:
         raise WinnowError(
-            f"{row.place}: {look.record.name!r} asks nothing with the id {row.id!r}; copy it from "
+            f"{row.place}: {look.record.name!r} has no task with the id {row.id!r}; copy the id from "
             f"winnow query {look.record.name} labels {storage_option(storage)}"
         )
     annotations.lock(look.session, given.task.id)

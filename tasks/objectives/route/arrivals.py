@@ -1,4 +1,7 @@
-"""Prompts that arrive during a route campaign: check, store and answer them, and learn as in any round."""
+"""Prompts that arrive during a route campaign: check, store and answer them.
+
+Their rounds are rounds like any other, so the router learns from them.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,16 +37,19 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> Example:
-    """A prompt from the command line.
+    """Create an example from a prompt on the command line.
 
-    `fields` are further ones as "key=value".
+    Args:
+        prompt: The prompt.
+        targets: Accepted targets; empty texts are ignored.
+        fields: Further fields, each as "key=value".
 
     Raises:
-        SpecError: If a field has another form, or a text is not Unicode.
+        SpecError: A field has another form, or a text is not valid Unicode.
     """
     for text in (prompt, *targets, *fields):
         if _is_broken(text):
-            raise SpecError(f"{text!r} holds half a character and cannot be stored; remove it")
+            raise SpecError(f"{text!r} contains half of a character and cannot be stored; remove that half")
     found: JsonObject = {"input": prompt}
     for field in fields:
         key, equals, value = field.partition("=")
@@ -54,13 +60,15 @@ def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> 
 
 
 def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
-    """The prompts in a file with the columns of the campaign's dataset; the id column is optional.
+    """Read prompts from a file with the columns of the campaign's dataset.
+
+    The id column is optional.
 
     Returns:
-        Their keys are the file's ids, or "" without them.
+        Examples whose keys are the file's ids, or "" without ids.
 
     Raises:
-        DatasetError: If the file cannot be read or does not match the spec.
+        DatasetError: The file cannot be read or does not match the spec.
     """
     columns: Mapping[str, str | None] = campaign.spec["dataset"]["fields"]
     with given_to_command():
@@ -75,14 +83,14 @@ def store_arrival(
 ) -> list[int]:
     """Check prompts and store them permanently in a route campaign.
 
-    A prompt with a stored id and content is skipped; one without an id is always new.
+    A prompt with a stored id and the same content is skipped; one without an id is always new.
 
     Returns:
-        Example positions of the new ones.
+        Example positions of the new prompts.
 
     Raises:
-        WinnowError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
-        LeaseHeld: If another live process runs the campaign.
+        WinnowError: The campaign does not route, or a prompt cannot be rendered, embedded or judged.
+        LeaseHeld: Another live process runs the campaign.
     """
     checked = require_route(campaign, checked)
     if not (examples := _new(examples, checked.dataset.examples)):
@@ -116,10 +124,13 @@ def require_route(
 ) -> Route:
     """Return `checked` if it is a route campaign.
 
-    `does` completes the error message "only route campaigns ...".
+    Args:
+        campaign: The campaign's row.
+        checked: The campaign.
+        does: End of the error message "only route campaigns ...".
 
     Raises:
-        WinnowError: If the campaign has another objective.
+        WinnowError: The campaign has another objective.
     """
     if not isinstance(checked, Route):
         raise WinnowError(
@@ -129,7 +140,10 @@ def require_route(
 
 
 def _new(examples: Sequence[Example], stored: Sequence[Example]) -> list[Example]:
-    """The examples that are not stored, with their own ids; a suffix is added if an id is taken."""
+    """The examples that are not stored yet, each with an id that is free.
+
+    If another example has the id, a suffix is added.
+    """
     taken = {each.key: _content(each) for each in stored}
     new: list[Example] = []
     for each in examples:
@@ -151,7 +165,7 @@ def _require_usable(checked: Route, example: Example) -> None:
     shown = str(example.fields["input"])[:60]
     if isinstance(checked.embedding, GivenVectors):
         raise SpecError(
-            "a file of precomputed vectors has no vector of a new prompt; route new prompts by a campaign "
+            "a file of precomputed vectors has no vector for a new prompt; route new prompts in a campaign "
             "whose embedder reads text",
             path="embedder.path",
         )
@@ -168,7 +182,7 @@ def _require_usable(checked: Route, example: Example) -> None:
     sample = Sample(output="", targets=example.targets, fields=example.fields)
     if lacks_target(checked.judge, sample):
         raise SpecError(
-            f"the judge {checked.spec.judge.type} scores an answer to {shown!r} against a target: give it "
+            f"the judge {checked.spec.judge.type} needs a target for {shown!r}: give it "
             "with --target, or in the file; to choose without learning, use winnow route NAME --export DIR"
         )
 
@@ -183,12 +197,12 @@ def _is_broken(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutedAnswer:
-    """The candidate for one prompt, its output, and the score."""
+    """The chosen candidate for one prompt, its output, and the score."""
 
     prompt: str
     candidate: str
     text: str | None
-    """The output, of several the representative one; None if the candidate gave none."""
+    """The output, or the representative one of several; None if the candidate gave no output."""
     score: float | None
     reason: str | None
     """Reason for a missing score; None with a score."""
@@ -201,25 +215,26 @@ def answer_prompts(
     positions: Sequence[int] | None,
     say: Callable[[RoutedAnswer], None],
 ) -> int:
-    """Answer each of these prompts by the candidate chosen for it, in rounds of a batch.
+    """Answer prompts by the candidates chosen for them, in rounds of a batch.
 
     A round that an earlier call left unfinished is finished first.
 
     Args:
-        database: The database that holds the campaign.
+        database: The database of the campaign.
         record: A route campaign, as stored.
         checked: The same campaign, reopened.
-        positions: Example positions, not answered before; None for all arrived prompts without an answer, for
+        positions: Positions of examples that were not answered before; None for all arrived prompts without
+            an answer, for
             example after an interruption.
-        say: Called with each answer once its round is stored.
+        say: Called with each answer after its round is stored.
 
     Returns:
-        The number of these prompts; `say` is not called for prompts without a remaining candidate.
+        Number of these prompts. `say` is not called for prompts if no candidate remains.
 
     Raises:
-        WinnowError: If the campaign does not route.
-        LeaseHeld: If another live process runs the campaign.
-        EngineDied, EngineTimeout: If an engine keeps failing; committed outputs stay.
+        WinnowError: The campaign does not route.
+        LeaseHeld: Another live process runs the campaign.
+        EngineDied, EngineTimeout: An engine fails repeatedly; committed outputs stay.
     """
     checked = require_route(record, checked)
     with running(database, record, checked) as campaign:
@@ -237,7 +252,7 @@ def answer_prompts(
 def _after_the_begun(
     campaign: CampaignSession, positions: Sequence[int], say: Callable[[RoutedAnswer], None]
 ) -> Sequence[int]:
-    """Finish an unfinished round, if any; return the positions that are not in that round."""
+    """Finish an unfinished round, if any; return the positions that are not in it."""
     if (begun := stored_plan(campaign)) is None:
         return positions
     wanted, taken = {*positions}, {*begun.examples}
@@ -254,7 +269,7 @@ def _answer(campaign: CampaignSession, positions: Sequence[int]) -> list[RoutedA
 
 def _finish(campaign: CampaignSession, round_: RoundRecord) -> list[RoutedAnswer]:
     found = finish_round(campaign, round_, restarting(campaign.most_restarts))
-    assert found is not None, "a stream waits for nobody"
+    assert found is not None, "a stream does not wait for annotators"
     return [_routed(campaign, round_, found.texts, each) for each in found.comparisons]
 
 

@@ -1,4 +1,4 @@
-"""Export of a learned policy to plain files, which `tasks.objectives.route.router.Router` serves."""
+"""Export a learned policy to files that `router.Router` loads."""
 
 import json
 import os
@@ -30,26 +30,26 @@ from winnow.tasks.text.phrases import ends, list_of, percent, rounded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedPolicy:
-    """A report on an exported policy."""
+    """An exported policy in numbers, and whether it is better than one candidate."""
 
     prompts: int
-    """Number of prompts from which the policy was learned."""
+    """Number of scored prompts from which the policy was learned."""
     doubt: str | None
-    """A doubt about the benefit of routing, in a sentence; None if routing was shown to score more."""
+    """Sentence on why routing may not be better than one candidate; None if it is shown to score more."""
 
 
 def export_policy(
     database: Database, record: CampaignRecord, checked: ResolvedCampaign, folder: Path
 ) -> ExportedPolicy:
-    """Export a policy to a folder, replacing an existing one.
+    """Export a policy to a folder, and replace an existing one.
 
     Raises:
-        WinnowError: If the campaign does not route, or the folder cannot be written.
+        WinnowError: The campaign does not route, or the folder cannot be written.
     """
     checked = require_route(record, checked, does="have a policy").prepared(database)
     with database.reading() as session:
         selector, _, _ = restored(session, record, checked)
-        # Candidates that joined since the last round are in the policy too: nothing is known of them.
+        # The policy includes candidates that joined since the last round, without any scores.
         checked.at_round(selector, round_records.next_round_number(session, record.id))
         told = round_records.told_rounds(session, record.id)
         prompts = sum(score is not None for round_ in told for score in round_.outcomes)
@@ -88,27 +88,31 @@ def export_policy(
 def doubt_of(
     advantage: Advantage | None, candidates: Sequence[str], left_out: Collection[int] = ()
 ) -> str | None:
-    """Sentence that a single candidate may be as good as routing; None if all were shown to be worse.
+    """Sentence that a single candidate may be as good as routing.
 
-    `advantage` is that of routing so far, in scores in [0, 1], None if unknown. Routing is not compared with
-    the arms `left_out`, which were dropped or are new.
+    None if all single candidates were shown to be worse.
+
+    Args:
+        advantage: The advantage of routing so far, in scores in [0, 1]; None if unknown.
+        candidates: Names of the candidates, by arm.
+        left_out: Arms that routing is not compared with, because they were dropped or are new.
     """
     if advantage is None:
         return (
-            "routing was not shown to pay: nothing says what one candidate alone would have scored; "
-            "a campaign whose selector has the parameter explore, for example 0.05, can tell"
+            "routing was not shown to pay: it is unknown what one candidate alone would have scored; "
+            "set the selector's parameter explore, for example to 0.05, in a new campaign to estimate this"
         )
     without = list_of([candidates[arm] for arm in sorted(left_out)])
     if advantage.lower > 0.0 and not left_out:
         return None
     if advantage.lower > 0.0:
-        shown = f"routing was shown to pay against each single candidate but {without}"
+        shown = f"routing was shown to pay against each single candidate except {without}"
         return f"{shown}, with which it is not compared"
     by, (lower, upper) = rounded(advantage.estimate, "+"), ends(advantage.lower, advantage.upper, "+")
     verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
     return (
-        f"{verdict}: its mean score is estimated to differ by {by} from what the best "
-        f"single candidate would have had on the prompts since it joined, by this estimate "
+        f"{verdict}: its mean score is estimated to differ by {by} from that of the best "
+        f"single candidate on the prompts since it joined, by this estimate "
         f"{candidates[advantage.single]}; the {percent(advantage.delta)} interval is "
         f"{lower} to {upper}, whichever of them is the best"
         + (f"; {without} {'is' if len(left_out) == 1 else 'are'} not among them" if left_out else "")
@@ -116,7 +120,10 @@ def doubt_of(
 
 
 def _write(contents: Mapping[Path, bytes]) -> None:
-    """Write files, and replace existing ones once all are written; a reader detects a mixture."""
+    """Write files, and replace existing ones after all are written.
+
+    The digest of the arrays lets a reader detect files of two exports.
+    """
     beside = {path: path.with_name(f"{path.name}.part") for path in contents}
     for path, content in contents.items():
         beside[path].write_bytes(content)

@@ -1,4 +1,4 @@
-"""Objective route: choose a candidate for each prompt as it arrives."""
+"""Objective route: choose a candidate for each prompt when it arrives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,29 +36,32 @@ from winnow.tasks.text.phrases import count_of
 
 @dataclass(frozen=True, kw_only=True)
 class Route(ScoredCampaign):
-    """Campaign in which one candidate answers each prompt, and the router learns from its score.
+    """Campaign in which one candidate answers each prompt, and the router learns.
 
-    Candidates can join later.
+    It learns from the answer's score. Candidates can join later.
     """
 
     embedding: Embedding
     contexts: FloatArray | None = None
-    """Vector of each prompt, shape (n, d); None until a database is available to store them."""
+    """Vector of each prompt, shape (n, d); None until `prepared` has stored them in a database."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
         """See `ResolvedCampaign`."""
         candidates = build_candidates(spec, dataset, is_allowed=is_allowed)
-        # Of any example: a prompt that arrives may be of no known type.
+        # One example with the field is enough: a prompt that arrives may have no known type.
         kind = spec.prompt_type
         if kind is not None and all(value_of(each.fields, kind) is MISSING for each in dataset.examples):
             raise SpecError(dataset.unknown_field(kind), path="prompt_type")
         if "dim" in spec.selector.params:
-            raise SpecError("is the length of the embedder's vectors; remove it", path="selector.params.dim")
+            raise SpecError(
+                "is set to the length of the embedder's vectors; remove dim", path="selector.params.dim"
+            )
         reserved = sorted(spec.selector.params.keys() & {"name", "n_arms", "n_examples"})
         if reserved:
             raise SpecError(
-                "is not a parameter of a selector; remove it", path=f"selector.params.{reserved[0]}"
+                f"is not a parameter of a selector; remove {reserved[0]}",
+                path=f"selector.params.{reserved[0]}",
             )
         return cls(
             spec=spec,
@@ -87,7 +90,7 @@ class Route(ScoredCampaign):
         return {"embedding": embedding, "contexts": contexts}
 
     def prepared(self, database: Database) -> Self:
-        """See `ResolvedCampaign`: with the vectors of all prompts."""
+        """Add the vectors of all prompts, which are stored in the database."""
         return replace(self, contexts=self.embedding.contexts(database, self.dataset), tried=[])
 
     @property
@@ -101,7 +104,7 @@ class Route(ScoredCampaign):
 
     @property
     def askable(self) -> int:
-        """See `ResolvedCampaign`: each prompt is answered once."""
+        """Number of prompts: each is answered once."""
         return len(self.dataset.examples)
 
     def create_selector(self, limit: int | None = None) -> Selector:
@@ -123,6 +126,6 @@ class Route(ScoredCampaign):
         )
 
     def at_round(self, selector: Selector, number: int) -> Selector:
-        """See `ResolvedCampaign`: candidates can join."""
+        """Add the candidates that joined up to a round to the selector."""
         as_router(selector).grow_to(self.n_begun + sum(0 < first <= number for first in self.first_rounds))
         return selector

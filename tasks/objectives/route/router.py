@@ -26,23 +26,23 @@ ARRAYS, PARAMETERS = "policy.npz", "policy.json"
 FORMAT, VERSION = "winnow-policy", 2
 
 UNREADABLE = (*DAMAGED, OSError, AttributeError, AlgorithmError)
-"""Exceptions from files that are missing, cut short, or of another kind."""
+"""Exceptions raised by files that are missing, truncated, or of another kind."""
 
 Prompt = str | Mapping[str, object] | np.ndarray
 """A text, the fields of an example, or a vector of shape (d,)."""
 
 
 class Router:
-    """Choose a candidate for a prompt as its campaign would, without exploring.
+    """Choose a candidate for a prompt as its campaign would, without exploration.
 
         router = Router.load("policy")
         name = router.choose("What is 17 + 25?")
 
     Args:
         policy: The learned policy.
-        candidates: Names, by arm.
+        candidates: Names of the candidates, by arm.
         embedder: Computes vectors of texts; None if only vectors can be routed.
-        template: The template of the text to embed, over a prompt's fields.
+        template: Template of the text to embed, over a prompt's fields.
     """
 
     def __init__(
@@ -55,23 +55,24 @@ class Router:
         self._loaded_from: tuple[Path, Precision] | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as a reload in another process, because an embedder cannot be sent."""
+        """Pickle as a reload from the folder, because an embedder cannot be pickled."""
         if self._loaded_from is None:
             raise TypeError("only a Router that was loaded from a folder can be pickled")
         return type(self).load, self._loaded_from
 
     @classmethod
     def load(cls, folder: str | Path, precision: Precision = "float32") -> Self:
-        """Load the router from a folder of `winnow route NAME --export`.
+        """Load a router from a folder written by `winnow route NAME --export`.
 
         Args:
             folder: Folder with policy.npz and policy.json.
-            precision: Precision of the embedder; "bfloat16" is faster and may choose differently if two
-                candidates' predictions are nearly equal.
+            precision: Precision of the embedder. "bfloat16" is faster, and can choose differently if the
+                predictions of two
+                candidates are nearly equal.
 
         Raises:
-            WinnowError: If the folder has no router, its embedder is missing or has changed, or the precision
-                is unknown.
+            WinnowError: The folder has no router, its embedder is missing or has changed, or the precision is
+                unknown.
         """
         require_precision(precision)
         folder = Path(folder)
@@ -99,36 +100,37 @@ class Router:
         except UNREADABLE as error:
             why = " ".join(str(error).split())
             raise WinnowError(
-                f"{folder} holds no policy that can be read ({why}); export it again with winnow route"
+                f"{folder} contains no readable policy ({why}); export it again with winnow route NAME "
+                "--export DIR"
             ) from error
         embedder = None if spec.type == "precomputed" else create_embedder(spec, precision)
         if embedder is not None and {**embedder.identity, "text": spec.text} != identity:
             raise WinnowError(
-                f"the embedder of {folder} is not the one that its policy was learned with; bring back the "
-                "checkpoint, or export the policy of a campaign with the new one"
+                f"the embedder of {folder} is not the one that its policy was learned with; restore its "
+                "checkpoint, or export the policy of a campaign with the new embedder"
             )
         router = cls(policy, names, embedder, template)
         router._loaded_from = folder.resolve(), precision
         return router
 
     def choose(self, prompt: Prompt) -> str:
-        """The name of the candidate with the highest predicted score.
+        """Name of the candidate with the highest predicted score.
 
         Raises:
-            WinnowError: If the prompt cannot be embedded, or no candidate had a score when the policy was
+            WinnowError: The prompt cannot be embedded, or no candidate had a score when the policy was
                 exported.
         """
         if not self._policy.arrays["usable"].any():
             raise WinnowError(
-                "this policy knows no score of any candidate and has nothing to choose by; let its campaign "
+                "this policy was learned from no score, so it cannot choose; let its campaign "
                 "route prompts, then export it again"
             )
         return self.candidates[self._policy.choose(self._context(prompt))]
 
     def scores(self, prompt: Prompt) -> dict[str, float]:
-        """The predicted score of each candidate, NaN for a candidate without data.
+        """Predicted score of each candidate, by name; NaN for a candidate without data.
 
-        Scores are in [0, 1]; a regression may predict values outside this range.
+        Scores are in [0, 1]; a regression can predict values outside of this range.
         """
         predicted = (self._policy.scores(self._context(prompt)) + 1.0) / 2.0
         return dict(zip(self.candidates, predicted.tolist(), strict=True))
@@ -142,12 +144,14 @@ class Router:
             given: FloatArray = of_unit_length(prompt[np.newaxis], ["the prompt"])[0].astype(np.float64)
             if len(given) != (wanted := self._policy.parameters["dim"]):
                 raise WinnowError(
-                    f"a vector of {len(given)} numbers is none for this policy, which was learned from "
-                    f"vectors of {wanted}"
+                    f"the vector has {len(given)} numbers, but this policy was learned from vectors of "
+                    f"{wanted}; give a vector of {wanted} numbers"
                 )
             return given
         if self._embedder is None:
-            raise WinnowError("this policy was learned from vectors that were made elsewhere: give a vector")
+            raise WinnowError(
+                "this policy was learned from precomputed vectors, without an embedder; give a vector"
+            )
         if not isinstance(prompt, str | Mapping):
             raise WinnowError(
                 f"the prompt is {reprlib.repr(prompt)}; give a text, a mapping of fields, or a vector as a "

@@ -1,4 +1,4 @@
-"""Adapter of a routing algorithm: prompts become vectors, and scores are scaled to [-1, 1]."""
+"""Adapt a routing algorithm to a campaign: vectors of prompts, rescaled scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,11 +18,11 @@ from winnow.algorithms.state.arrays import FloatArray
 class PromptRouter:
     """Adapter of a routing algorithm to the prompts and scores of a campaign.
 
-    A judge's score is in [0, 1]; the algorithm's exploration is scaled for [-1, 1]. The budget ends the
-    stream of prompts, but does not limit prompts requested by name.
+    A judge's score is in [0, 1]; the algorithm expects values in [-1, 1]. The budget ends the stream of
+    prompts, but does not limit prompts that are requested by position.
 
     Args:
-        inner: The algorithm, without its own budget.
+        inner: The algorithm, without a budget of its own.
         contexts: Vector of each prompt, shape (n, d), of length 1.
         n_arms: Current number of arms.
         budget: Number of prompts after which the stream ends.
@@ -37,7 +37,10 @@ class PromptRouter:
         self._n_told = 0
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose candidates for the next prompts in order, within the budget; see `Selector`."""
+        """Propose candidates for the next prompts in order; see `Selector`.
+
+        The budget limits their number.
+        """
         room = max(0, self._budget - len(self._taken))
         return self.ask_about(rng, self.inner.next_examples()[:room].tolist())
 
@@ -56,7 +59,7 @@ class PromptRouter:
         self._n_told += len(batch)
 
     def decision(self) -> Decision:
-        """See `Selector`; estimates are mean scores in [0, 1]."""
+        """The current decision, with estimates as mean scores in [0, 1]; see `Selector`."""
         decision = self.inner.decision()
         decision = replace(decision, estimates=(decision.estimates + 1.0) / 2.0)
         if decision.stop or self._n_told < self._budget:
@@ -66,14 +69,14 @@ class PromptRouter:
     def advantage(self) -> Advantage | None:
         """The advantage of routing over the best single candidate, in scores in [0, 1].
 
-        None if no share of the prompts is explored, or nothing is known yet.
+        None if no share of the prompts is explored, or before any score.
         """
         find = getattr(self.inner, "advantage", None)  # a third party's router need not have it
         found: Advantage | None = None if find is None else find()
         return None if found is None else in_unit_scores(found)
 
     def policy(self) -> Policy:
-        """The learned policy, for unscaled contexts; its scores are in [-1, 1]."""
+        """The learned policy, whose predicted scores are in [-1, 1]."""
         return self.inner.policy()
 
     def grow_to(self, n_arms: int) -> None:
@@ -83,12 +86,12 @@ class PromptRouter:
 
 
 def in_unit_scores(advantage: Advantage) -> Advantage:
-    """Rescale a difference from scores in [-1, 1] to scores in [0, 1]."""
+    """Convert a difference between scores in [-1, 1] to one between scores in [0, 1]."""
     return replace(
         advantage, estimate=advantage.estimate / 2.0, lower=advantage.lower / 2.0, upper=advantage.upper / 2.0
     )
 
 
 def as_router(selector: object) -> PromptRouter:
-    """The selector of a route campaign."""
+    """Cast the selector of a route campaign to its type."""
     return cast(PromptRouter, selector)

@@ -19,39 +19,40 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.route.selector import in_unit_scores
 
 LATE = 0.25
-"""The last share of the rounds, when most has been learned."""
+"""Share of the rounds, at the end, whose results are shown separately, because most is learned by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Results of routing."""
+    """Results of a route campaign so far."""
 
     mean: float | None
-    """Mean of the scores so far."""
+    """Mean of all scores so far; None before the first score."""
     scored: int
     late_mean: float | None
-    """Mean score of the last rounds."""
+    """Mean score in the last rounds; None without scores in them."""
     late_scored: int
     single_scored: int
-    """Number of scores of the candidate with the best mean of its own scores."""
+    """Number of scores of the candidate with the highest mean of its own scores."""
     prompts: int
-    """Number of prompts to answer, including arrived ones."""
+    """Number of prompts to answer, including those that arrived."""
     unanswered: int
-    """Number of arrived prompts without an answer."""
+    """Number of prompts that arrived and have no answer."""
     unfinished: bool
     """Whether a planned round is unfinished."""
     advantage: Advantage | None
-    """The advantage of routing over the best single candidate, as differences between scores in [0, 1]; None
-    if no share of the prompts was explored, or no round is finished."""
+    """Advantage of routing over the best single candidate, as a difference between scores in [0, 1]. None if
+    no share of the prompts was explored, or before any finished round.
+    """
     single: str | None
-    """The estimated best single candidate for these prompts; None without an `advantage`. It need not have
-    the best mean of its own scores, because those are on other prompts. The interval is against the true best
-    one, and need not hold against this one."""
+    """The estimated best single candidate for these prompts; None without an `advantage`. Its own mean need
+    not be the highest, because means are on different prompts. The interval of `advantage` is against the
+    truly best candidate, and need not hold against this one.
+    """
     has_late: bool = False
     """Whether candidates joined after prompts had been answered."""
     uncompared: tuple[str, ...] = ()
-    """Candidates that joined and can be chosen, with no prompt yet on which routing was compared with
-    them."""
+    """Candidates that joined, can be chosen, and are not yet compared with routing on any prompt."""
 
 
 def standing_of(look: Look) -> Standing:
@@ -82,10 +83,10 @@ def standing_of(look: Look) -> Standing:
 
 
 def advantage_of(look: Look) -> tuple[Advantage | None, list[int]]:
-    """The advantage that a campaign's selector would report, and the new arms excluded from it.
+    """The advantage that a campaign's selector would report, and arms not compared.
 
-    It is computed only from the stored rounds, without the prompts' vectors or the selector's state, so it
-    can be shown at any time.
+    It is computed only from stored rounds, without prompts' vectors or the selector's state, so it can be
+    shown at any time.
     """
     explore = look.record.spec["selector"]["params"].get("explore", 0.0)
     if not explore:
@@ -112,12 +113,18 @@ def advantage_of(look: Look) -> tuple[Advantage | None, list[int]]:
 
 
 def picks(look: Look) -> list[Row]:
-    """Numbers of prompts routed to each candidate, over time and by type; see `route_views.picks`."""
+    """Number of prompts routed to each candidate, over time and by type.
+
+    See `route_views.picks`.
+    """
     return route_views.picks(look.session, look.record.id, look.record.spec["prompt_type"])
 
 
 def shares(look: Look) -> list[Row]:
-    """One row per candidate for a terminal: its share of the prompts of each type in the last rounds."""
+    """One row per candidate for a terminal: its share of each type's prompts lately.
+
+    Only the last rounds count; see `LATE`.
+    """
     rows = picks(look)
     late = [row for row in rows if row["until"] > (1.0 - LATE) * max(row["until"] for row in rows)]
     untyped = "all prompts" if look.record.spec["prompt_type"] is None else "no type"
@@ -135,5 +142,5 @@ def shares(look: Look) -> list[Row]:
 
 
 def outcome_of(decision: DecisionRecord, reason: str, claim: Claim) -> Literal["policy"]:
-    """The outcome of an ended route campaign."""
+    """The outcome of an ended route campaign: always "policy"."""
     return "policy"

@@ -23,8 +23,8 @@ TRAITS = Traits(
     ),
     is_stream=True,
     simulated="routes",
-    unforeseen="which candidate answers which prompt: that hangs on what is learned on the way, and all are "
-    "counted as if the dearest did",
+    unforeseen="which candidate answers which prompt, which depends on what is learned: all prompts are "
+    "counted as if the most expensive candidate answered them",
     demo="winnow.infra.demo.prepare:prepare_routes",
     views={"picks": "winnow.tasks.objectives.route.status:picks"},
 )

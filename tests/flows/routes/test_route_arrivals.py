@@ -170,7 +170,7 @@ def test_a_prompt_of_no_known_type_is_answered_too(answered):
 ARRIVALS_REFUSED = {
     "no target": (
         ["--prompt", "count 1", "--field", "hint="],
-        "the judge exact scores an answer to 'count 1' against a target",
+        "the judge exact needs a target for 'count 1'",
     ),
     "an empty target": (["--prompt", "count 1", "--target", "", "--field", "hint="], "give it with --target"),
     "a missing field": (
@@ -178,7 +178,7 @@ ARRIVALS_REFUSED = {
         "the prompt 'count 1' has no field 'hint', which a template uses; give it with --field hint=VALUE",
     ),
     "a field that is none": (["--prompt", "x", "--target", "b", "--field", "hint"], "is not key=value"),
-    "half a character": (["--prompt", "\udcff", "--target", "b"], "holds half a character"),
+    "half a character": (["--prompt", "\udcff", "--target", "b"], "contains half of a character"),
     "a prompt without tokens": (["--prompt", "", "--target", "b", "--field", "hint=h"], "has no tokens"),
     "no such file": (["--prompts", "none.jsonl"], "there is no file none.jsonl"),
     "a file without the columns": (["--prompts", "bad.jsonl"], "bad.jsonl, line 1: unknown column 'target'"),

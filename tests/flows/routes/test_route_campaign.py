@@ -172,4 +172,4 @@ def test_vectors_made_elsewhere_route_without_an_embedder(tmp_path):
     assert {(row["prompt_type"], row["candidate"]) for row in late} == set(EXPERTS.items())
     assert rows(tmp_path, "SELECT 1 FROM embeddings") == []
     told = refused(tmp_path, *spell(1))
-    assert "a file of precomputed vectors has no vector of a new prompt" in told
+    assert "a file of precomputed vectors has no vector for a new prompt" in told

@@ -49,4 +49,4 @@ def test_without_exploring_the_export_says_that_nothing_was_shown(answered):
     assert rows(answered, "SELECT DISTINCT propensities FROM rounds") == [(None,)]
     result = winnow(answered, "route", "survivor", "--export", "policy")
     assert (result.returncode, len(result.stdout.splitlines())) == (0, 1)
-    assert "nothing says what one candidate alone would have scored" in result.stderr
+    assert "it is unknown what one candidate alone would have scored" in result.stderr

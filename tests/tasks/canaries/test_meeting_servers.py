@@ -320,7 +320,7 @@ def test_a_change_of_an_autoevaluator_is_told_though_no_comparison_names_its_tex
         (refused(404, "The model does not exist."), "without the answers of certify.autoevaluator no loss"),
         (
             refused(400, "max_tokens is not supported"),
-            "what certify.autoevaluator gives it as this message requires",
+            "the settings that certify.autoevaluator sends as this message requires",
         ),
     ],
 )

@@ -1,1 +1,1 @@
-"""Examples that selection never sees; the winner and the runner-up are scored on them at the end."""
+"""Held-out examples, which selection never uses; the finalists are scored on them."""

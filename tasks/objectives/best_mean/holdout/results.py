@@ -1,24 +1,25 @@
-"""Results of winner and runner-up on held-out examples, and the resulting intervals for new examples.
+"""Results of the winner and the runner-up on held-out examples, with intervals.
 
-Selection chose the winner by the scores on its own examples, so the winner's mean on these tends to be too
-high for other examples, as the highest of many noisy means (the winner's curse). The held-out examples had no
-part in the choice. Their mean is exact for these examples and an estimate for new ones. The intervals are
-about new ones: about the population from which the dataset's examples were drawn at random. Given all
-selection scores, which determine the finalists, the held-out examples are independent draws from it, so no
-correction for the choice is needed.
+Selection chose the winner by its scores on the selection examples. As the highest of many noisy means, its
+mean there tends to be too high for other examples (the winner's curse). The held-out examples had no part in
+the choice. The mean on them is exact for these examples and an estimate for new ones.
+
+The intervals are about new examples: about the population from which the dataset's examples were drawn at
+random. Given all selection scores, which determine the finalists, the held-out examples are independent draws
+from it. So no correction for the choice is needed.
 
 With constraints, only the winner is scored on them, because it is often unknown whether the runner-up meets
-the constraints; the mean of each constraint's metric has an interval of the same kind. The winner depends
+the constraints. The mean of each constraint's metric has an interval of the same kind. The winner depends
 only on scores and values of selection, so all of this holds for these values, too.
 
 The intervals are not about the dataset. Given the winner on the rest of it, the held-out examples are not a
 random sample of the whole: if the winner was lucky on the rest, it is unlucky on these.
 
-A user who has seen scores on the held-out examples could add candidates because of them, or raise the budget
-until another candidate wins. So if candidates joined after that, or selection continued and found other
-finalists than those scored first, the intervals guarantee nothing, and the results report this.
+A user who has seen held-out scores could add candidates because of them, or raise the budget until another
+candidate wins. So the intervals guarantee nothing in two cases, which the results report: if candidates
+joined after that, or if selection continued and found other finalists than those scored first.
 
-A comparison without an outcome counts at its worst at either end of an interval, for any reason.
+A comparison without an outcome, for any reason, counts at its worst at both ends of an interval.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -40,7 +41,9 @@ from winnow.tasks.objectives.best_mean.holdout.split import selection_keys, stor
 from winnow.tasks.spec.stored_spec import constraints_of
 
 LEVEL = 0.05
-"""Error probability of all intervals together: two of scores, or one of scores and one per constraint."""
+"""Error probability of all intervals together: two of scores, or one of scores and one for each
+constraint.
+"""
 
 Scores = Sequence[float | None]
 """Outcomes by held-out example, in the order of the split; None for a missing outcome."""
@@ -48,13 +51,13 @@ Scores = Sequence[float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutValue:
-    """The winner's values under a constraint on the held-out examples."""
+    """The winner's values of one constraint's metric on the held-out examples."""
 
     constraint: str
     valued: int
     """Number of the winner's comparisons with a value of the metric."""
     mean: float | None
-    """Mean of the metric's values, in [0, 1]."""
+    """Mean of these values, in [0, 1]; None if there are no values."""
     lower: float
     """Lower end of the interval for the mean on new examples."""
     upper: float
@@ -62,7 +65,7 @@ class HeldOutValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOut:
-    """Results of the winner on the held-out examples, also against the runner-up."""
+    """Results of the winner, and of the runner-up, on the held-out examples."""
 
     n_examples: int
     """Number of held-out examples, h."""
@@ -71,39 +74,46 @@ class HeldOut:
     winner: str | None
     runner_up: str | None
     told: int
-    """Number of the winner's finished comparisons on held-out examples."""
+    """Number of the winner's comparisons on held-out examples so far."""
     scored: int
     """Number of these comparisons that have an outcome."""
     is_complete: bool
-    """Whether all comparisons of the winner and the runner-up are finished. The fields below are unknown
-    before."""
+    """Whether all comparisons of the winner and the runner-up are done.
+    Before that, the fields `clusters`, `mean` and below are unknown.
+    """
     joined: str | None = None
-    """A candidate that joined the campaign after scores on these examples had been seen."""
+    """A candidate that joined after held-out scores had been seen; None without such a candidate."""
     went_on: bool = False
-    """Whether selection then continued to other finalists, or another order of them, than were scored first:
-    the finalists may then depend on these scores."""
+    """Whether selection later continued to other finalists, or to another order of them, than were scored
+    first. The finalists can then depend on held-out scores.
+    """
     clusters: int | None = None
-    """Number of clusters of the held-out examples; None if examples are held out one by one."""
+    """Number of clusters of the held-out examples; None if single examples are held out."""
     mean: float | None = None
     """Mean score of the winner on the held-out examples, in [0, 1]."""
     lower: float | None = None
     """Lower end of the interval for the winner's mean on new examples."""
     upper: float | None = None
     both_scored: int = 0
-    """Number of held-out examples with outcomes of both."""
+    """Number of held-out examples with outcomes of both finalists."""
     difference: float | None = None
-    """Mean score of the winner minus that of the runner-up on those, in [-1, 1]; None without a runner-up."""
+    """Mean score of the winner minus that of the runner-up on these examples, in [-1, 1]; None without a
+    runner-up.
+    """
     difference_lower: float | None = None
     """Lower end of the interval for the mean difference on new examples."""
     difference_upper: float | None = None
     values: tuple[HeldOutValue, ...] = ()
-    """Values under each constraint, once the winner is scored on all held-out examples."""
+    """Values for each constraint; empty until the winner is scored on all held-out examples."""
 
 
 def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> HeldOut | None:
-    """Results of a campaign on its held-out examples so far; None without held-out examples.
+    """A campaign's results on held-out examples so far; None without such examples.
 
-    `names` are those of its candidates, by position; `decision` is None before the first round is finished.
+    Args:
+        look: The campaign.
+        names: Names of its candidates, by arm.
+        decision: Its latest decision; None before the first round is finished.
     """
     split = stored_split(look)
     if split is None:
@@ -138,7 +148,7 @@ def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | Non
 
 
 def lets_ask(look: Look, names: Sequence[str], decision: DecisionRecord | None, usage: BudgetUsage) -> bool:
-    """Whether the limit of comparisons allows more selection, or scoring finalists on held-out examples.
+    """Whether the limit of comparisons allows more selection, or more held-out scores.
 
     Selection cannot use the comparisons reserved for finalists, even if fewer finalists exist than expected.
     """
@@ -152,7 +162,7 @@ def lets_ask(look: Look, names: Sequence[str], decision: DecisionRecord | None, 
 
 
 def selection_values(look: Look, name: str, metrics: Collection[str]) -> dict[str, list[float]]:
-    """A candidate's values on the selection examples, by metric."""
+    """A candidate's metric values on the selection examples, by metric."""
     seen = selection_keys(look)
     values = paired_views.metric_values(look.session, look.record.id, name, metrics)
     return {
@@ -162,7 +172,7 @@ def selection_values(look: Look, name: str, metrics: Collection[str]) -> dict[st
 
 
 def selection_outcomes(look: Look, names: Collection[str]) -> list[list[float | None]]:
-    """Outcomes on the selection examples by candidate, None if missing."""
+    """Outcomes on the selection examples, by candidate; None for a missing outcome."""
     seen = selection_keys(look)
     found = [paired_views.outcomes(look.session, look.record.id, name) for name in names]
     return [[outcome for key, outcome in each.items() if key in seen] for each in found]
@@ -176,10 +186,15 @@ def _joined(look: Look, names: Sequence[str], seen: int) -> str | None:
 
 
 def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
-    """Whether held-out examples were first evaluated for other finalists, or in another order.
+    """Whether held-out examples were first evaluated for other finalists.
 
-    `arms` are those of the comparisons on them, in order: each example of the winner and then of the
-    runner-up, if one is scored.
+    Another order of the finalists counts as well.
+
+    Args:
+        arms: Arms of the comparisons on held-out examples, in order: for each example the winner, then the
+            runner-up if
+            it is scored.
+        finalists: Arms of the current finalists, the winner first.
     """
     asked = list(dict.fromkeys(arms))
     return asked != list(finalists[: len(asked)])
@@ -193,17 +208,19 @@ def completed(
     values: Mapping[str, Scores] | None = None,
     clusters: Sequence[str] | None = None,
 ) -> HeldOut:
-    """Add the means and intervals to the results; scores are by held-out example.
+    """Add means and intervals to the results.
+
+    Scores are by held-out example.
 
     Args:
-        standing: The results without them.
+        standing: The results without means and intervals.
         winner: Scores of the winner.
         runner_up: Scores of the runner-up; None if it is not scored.
         values: The winner's values of each constraint's metric, by the constraint in words.
-        clusters: Cluster of each example; None if they were drawn one by one.
+        clusters: Cluster of each example; None if examples were drawn one by one.
     """
     ours = _bounds(winner)
-    level = LEVEL / (1 + max(1, len(values or {})))  # shared by all intervals that are told
+    level = LEVEL / (1 + max(1, len(values or {})))  # divided among all intervals
     standing = replace(
         standing,
         mean=_mean(winner),
@@ -233,7 +250,7 @@ def completed(
 def _interval(values: FloatArray, level: float, clusters: Sequence[str] | None) -> tuple[float, float]:
     """Interval for the mean of values in [0, 1] on new examples.
 
-    Values, or clusters, are in random order: the order of the split.
+    Values, or clusters, are in the random order of the split.
     """
     if clusters is None:
         return mean_interval(values, level)

@@ -1,4 +1,4 @@
-"""A best-mean selector on part of the examples, followed by the winner and runner-up on the others."""
+"""A best-mean selector on part of the examples; then its finalists on the others."""
 
 import math
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS, Split
 def finalists(
     best: int | None, estimates: Sequence[float | None], status: Sequence[str], *, most: int = FINALISTS
 ) -> list[int]:
-    """The best arm, then the one with the highest estimate of the others; fewer if fewer exist.
+    """The best arm, then the remaining arm with the highest estimate, if they exist.
 
     Args:
-        best: The arm named by a decision.
+        best: The arm that the decision names; None if it names no arm.
         estimates: Estimates by arm, None or NaN if unknown.
         status: Status by arm, see `algorithms.claims.ArmStatus`; dropped arms cannot be the runner-up.
         most: Maximum number of arms.
@@ -38,17 +38,18 @@ def finalists(
 
 
 class HoldoutSelector:
-    """Delegate selection to the algorithm; once it has stopped, propose the held-out examples.
+    """Delegate selection to a selector; after its end, propose held-out examples.
 
-    The algorithm does not observe held-out examples, so its decision and claims do not change. Until all
+    The inner selector does not observe held-out examples, so its decision and claims do not change. Until all
     held-out examples are observed for both finalists, the decision is to continue. If the limit allows no
-    further one, the decision is to stop, and the reason for a claimed answer is the budget.
+    further pair, the decision is to stop, and the reason for a claimed answer is the budget.
 
     As for every selector, its state depends only on its observations, in order. Held-out examples are
-    proposed once no batch of the algorithm is in flight, which could still change the finalists.
+    proposed only while no batch of the inner selector is in flight, because such a batch could still change
+    the finalists.
 
     Args:
-        inner: The algorithm; it only numbers the selection examples.
+        inner: The inner selector, which numbers only the selection examples.
         split: The split into selection and held-out examples.
         limit: Maximum number of pairs in total; None for no limit.
         batch_size: Maximum number of pairs in a round on held-out examples.
@@ -63,16 +64,16 @@ class HoldoutSelector:
         self._held_out_told: set[tuple[int, int]] = set()
         self._held_out_asked: set[tuple[int, int]] = set()
         self._in_flight = InFlight()
-        self._n_of_inner = 0  # batches in flight that are the algorithm's
+        self._n_of_inner = 0  # batches in flight that the inner selector proposed
         self._n_pending = 0  # pairs in flight
 
     @property
     def n_arms(self) -> int:
-        """See `Growing`; the wrapped algorithm must support it."""
+        """Number of arms, see `Growing`; the inner selector must support it."""
         return cast(Growing, self._inner).n_arms
 
     def add_arms(self, count: int) -> None:
-        """See `Growing`; the wrapped algorithm must support it."""
+        """Add arms, see `Growing`; the inner selector must support it."""
         cast(Growing, self._inner).add_arms(count)
 
     def ask(self, rng: np.random.Generator) -> Batch:
@@ -86,13 +87,19 @@ class HoldoutSelector:
         return batch
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`; the wrapped algorithm must support it."""
+        """Register a batch in flight, see `LookingAhead`.
+
+        The inner selector must support it.
+        """
         if not self._is_held_out(batch):
             cast(LookingAhead, self._inner).take_up(self._of_selection(batch))
         self._note_asked(batch)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Observe outcomes, see `Selector`; a batch belongs to one part of the examples."""
+        """Observe outcomes; see `Selector`.
+
+        All examples of a batch are selection examples, or all are held out.
+        """
         self._in_flight.check(batch)
         if self._is_held_out(batch):
             self._held_out_told.update(_pairs(batch))
@@ -106,7 +113,7 @@ class HoldoutSelector:
             self._n_of_inner -= not self._is_held_out(batch)
 
     def decision(self) -> Decision:
-        """See `Selector`; the algorithm's own, except for whether and why to stop."""
+        """The inner selector's decision, except for whether and why to stop."""
         found = self._inner.decision()
         if not found.stop or not self._missing(found):
             return found
@@ -115,7 +122,7 @@ class HoldoutSelector:
         return found if found.claim.kind == "none" else replace(found, reason="budget")
 
     def _next_held_out(self) -> Batch:
-        """The finalists' next comparisons on held-out examples, once finalists exist."""
+        """The finalists' next comparisons on held-out examples; empty before they exist."""
         found = self._inner.decision()
         missing = self._missing(found) if found.stop else []
         pairs = [pair for pair in missing if pair not in self._held_out_asked]
@@ -142,7 +149,7 @@ class HoldoutSelector:
         return bool(is_held_out.any())
 
     def _of_selection(self, batch: Batch) -> Batch:
-        """The batch with dataset positions replaced by the algorithm's example indices."""
+        """The batch with the inner selector's example indices, not dataset positions."""
         return Batch(batch.arms, self._numbers[batch.examples], changes=batch.changes)
 
     @property
@@ -151,7 +158,7 @@ class HoldoutSelector:
         return everything if self._limit is None else max(0, self._limit - self._n_told)
 
     def _missing(self, decision: Decision) -> list[tuple[int, int]]:
-        """The pairs still to observe, both finalists on one example before the next."""
+        """The held-out pairs that are not observed yet, ordered by example."""
         arms = finalists(
             decision.best, decision.estimates.tolist(), decision.status, most=self._split.finalists
         )

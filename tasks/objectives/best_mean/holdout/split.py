@@ -1,8 +1,9 @@
-"""Split a dataset into held-out examples and those for selection.
+"""Split a dataset into held-out examples and selection examples.
 
-Every example has a number derived from the campaign's seed and its own key, and those with the lowest numbers
-are held out. So the split is the same on resume, with every release of every package, and in every campaign
-with this seed on this dataset, for any order of its rows; a fork with another seed holds out other examples.
+Every example has a number derived from the campaign's seed and its own key. The examples with the lowest
+numbers are held out. So the split is the same on resume, with every release of every package, and in every
+campaign with this seed on this dataset, whatever the order of its rows. A fork with another seed holds out
+other examples.
 """
 
 from collections.abc import Sequence
@@ -19,32 +20,32 @@ from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.canonical_json import sha256
 
 LEAST = 2
-"""Minimum number of examples on either side: a single one allows no interval."""
+"""Minimum number of examples on either side, because a single one allows no interval."""
 
 FINALISTS = 2
-"""Number of finalists: the winner and the runner-up."""
+"""Maximum number of finalists: the winner and the runner-up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Split:
-    """A dataset in two parts; all numbers are example positions."""
+    """A dataset in two parts; integers are example positions."""
 
     keys: tuple[str, ...]
     """Keys of all examples, by position."""
     selection: IntArray
-    """Shape (n,), increasing: examples for selection."""
+    """Positions of the selection examples, increasing; shape (n,)."""
     held_out: IntArray
-    """Shape (h,), in random order."""
+    """Positions of the held-out examples, in random order; shape (h,)."""
     fingerprint: str
     """SHA-256 of the keys of the held-out examples, in their order."""
     clusters: tuple[str, ...] | None = None
-    """Clusters of the held-out examples, in their order; None if examples are held out one by one."""
+    """Cluster of each held-out example, in their order; None if single examples are held out."""
     finalists: int = FINALISTS
     """Number of candidates that are scored on the held-out examples, the winner first."""
 
     @property
     def whose(self) -> str:
-        """The candidates that are scored on the held-out examples, in words."""
+        """The finalists in words."""
         return "the winner" if self.finalists == 1 else "the winner and the runner-up"
 
     @property
@@ -65,21 +66,23 @@ def split_examples(
 
     Args:
         keys: Keys of its examples, all different, by position.
-        share: Share of it that is held out, in (0, 1).
+        share: Share of the examples to hold out, in (0, 1).
         seed: The campaign's seed.
-        has_constraints: Whether the winner has to meet constraints. Then only the winner is scored on the
-            held-out examples: whether the runner-up meets them is often unknown.
+        has_constraints: Whether the winner has to meet constraints. If so, only the winner is scored on the
+            held-out
+            examples, because it is often unknown whether the runner-up meets them.
         clusters: Cluster of each example, by position. If given, whole clusters are held out, with at least
-            the share of the examples.
+            the share of
+            the examples.
 
     Raises:
-        SpecError: If selection or held-out examples would be too few.
+        SpecError: Selection examples or held-out examples would be too few.
     """
     count = count_held_out(len(keys), share)
     if not LEAST <= count <= len(keys) - LEAST:
         raise SpecError(
-            f"holds out {count} of the {len(keys)} examples, and {LEAST} at least are needed on either side; "
-            "change it, or add examples",
+            f"holds out {count} of the {len(keys)} examples, and at least {LEAST} are needed on either side; "
+            "change holdout, or add examples",
             path="holdout",
         )
     order = sorted(range(len(keys)), key=lambda position: sha256(["holdout", seed, keys[position]]))
@@ -99,10 +102,10 @@ def split_examples(
 def _whole_clusters(
     order: Sequence[int], count: int, clusters: Sequence[str], seed: int
 ) -> tuple[list[int], int]:
-    """All positions, cluster by cluster in random order, and the number of those held out.
+    """All positions, cluster by cluster in random order, and how many are held out.
 
     Raises:
-        SpecError: If too few clusters are held out, or none is left for selection.
+        SpecError: Too few clusters are held out, or no cluster is left for selection.
     """
     members: dict[str, list[int]] = {}
     for position in order:
@@ -112,20 +115,20 @@ def _whole_clusters(
     n_clusters = int(np.searchsorted(sizes, count)) + 1
     if n_clusters < LEAST_CLUSTERS or n_clusters == len(names):
         raise SpecError(
-            f"holds out {n_clusters} of the {len(names)} clusters, and intervals for new examples take at "
-            f"least {LEAST_CLUSTERS}, with one left to select by; change it, or add examples",
+            f"holds out {n_clusters} of the {len(names)} clusters; intervals for new examples need at "
+            f"least {LEAST_CLUSTERS}, and selection needs one; change holdout, or add examples",
             path="holdout",
         )
     return [position for name in names for position in members[name]], int(sizes[n_clusters - 1])
 
 
 def count_held_out(n_examples: int, share: float) -> int:
-    """Number of held-out examples of `n_examples`."""
+    """Number of examples to hold out of `n_examples`."""
     return round(share * n_examples)
 
 
 def stored_split(look: Look) -> Split | None:
-    """The split of a stored campaign's dataset; None if the campaign holds no examples out."""
+    """The split of a stored campaign's dataset; None without held-out examples."""
     share = look.record.spec.get("holdout")
     if share is None:
         return None
@@ -140,7 +143,7 @@ def stored_split(look: Look) -> Split | None:
 
 
 def selection_keys(look: Look) -> set[str]:
-    """Keys of the selection examples: all keys if the campaign holds no examples out."""
+    """Keys of the selection examples; all keys without held-out examples."""
     split = stored_split(look)
     if split is None:
         return set(dataset_records.example_keys(look.session, look.record.dataset_id))
@@ -148,5 +151,5 @@ def selection_keys(look: Look) -> set[str]:
 
 
 def selection_budget(limit: int | None, split: Split) -> int | None:
-    """The algorithm's part of a limit; the rest is reserved for scoring the finalists."""
+    """The part of a limit for selection; the rest is reserved for scoring finalists."""
     return None if limit is None else limit - split.comparisons
