@@ -1,1 +1,1 @@
-"""Queries about stored campaigns."""
+"""Queries about stored campaigns: status, views, comparisons, checks and warnings."""

@@ -1,8 +1,8 @@
-"""Plain means next to the answer: scores by tag (a field of the examples), metrics, cost and time.
+"""Plain means that accompany an answer: scores by tag, metrics, cost and time.
 
-The intervals are for single means. The selector chose, after seeing scores, the examples of each candidate
-and their number; and among many groups some look bad by chance. So none of it is certified.
-Neither are cost and time, which no selector observes.
+A tag is a field of the examples. The intervals are for single means. The selector chose the examples of each
+candidate, and their number, after seeing scores; and among many groups some look bad by chance. So nothing
+here is certified, and cost and time are not observed by any selector.
 """
 
 import math
@@ -22,24 +22,31 @@ from winnow.tasks.queries.warnings.from_outputs import OUT
 from winnow.tasks.spec.stored_spec import grouping_of
 
 Z = 1.959963984540054
-"""The 97.5% quantile of the normal distribution: intervals are at 95%."""
+"""The 97.5% quantile of the normal distribution, for intervals with 95% confidence."""
 
 
 def tags_of(campaign: CampaignRecord) -> list[str]:
-    """The tag fields of a campaign's examples; first the field that defines groups, if groups are set."""
+    """The tag fields of a campaign's examples.
+
+    If the campaign compares groups, the field that defines them comes first.
+    """
     groups = grouping_of(campaign.spec)
     by = [] if groups is None else [groups.by]
     return list(dict.fromkeys([*by, *campaign.execution.get("tags", [])]))
 
 
 def tags(look: Look, *, candidate: str | None = None, counts: TagCounts | None = None) -> list[Row]:
-    """One row per tag of the spec, value and candidate.
+    """One row per tag, value of the tag, and candidate.
 
-    Tags and candidates are in the spec's order, values in order of occurrence. `examples` is the number of
-    examples in the dataset with the value. `lower` and `upper` are Wilson's interval at 95%, as if the scored
-    examples were a random sample; they are not certified. `worst` marks the values of each tag in which a
-    candidate has its lowest mean; none is marked if its mean is the same in all. Comparisons of candidates
-    other than `candidate` are not read; `counts` are those of an earlier call, or None.
+    Tags and candidates are in the order of the spec, values in the order of occurrence. `examples` is the
+    number of examples in the dataset with the value. `lower` and `upper` are Wilson's interval at 95%, as if
+    the scored examples were a random sample; they are not certified. `worst` marks the values of each tag in
+    which a candidate has its lowest mean; no value is marked if all means are equal.
+
+    Args:
+        look: The campaign.
+        candidate: The only candidate whose comparisons are read; None for all candidates.
+        counts: Counts of an earlier call, or None.
     """
     wanted = tags_of(look.record)
     if not wanted:
@@ -62,18 +69,24 @@ def tags(look: Look, *, candidate: str | None = None, counts: TagCounts | None =
 
 
 def metrics(look: Look) -> list[Row]:
-    """The mean of each metric for each candidate, with a plain interval as for tags; not certified."""
+    """The mean of each metric for each candidate, with a plain interval as for tags.
+
+    The intervals are not certified.
+    """
     return [
         {**row, **_interval(row["mean"], row["scored"])} for row in metric_means(look.session, look.record.id)
     ]
 
 
 def wilson(mean: float, n: int) -> tuple[float, float]:
-    """Wilson's 95% interval for the mean of n numbers in [0, 1], with at most the variance of 0 and 1."""
+    """Wilson's 95% interval for the mean of n values in [0, 1].
+
+    The variance of such values is at most that of values 0 and 1, for which the interval is derived.
+    """
     shrunk = 1.0 + Z * Z / n
     centre = (mean + Z * Z / (2 * n)) / shrunk
     half = Z / shrunk * sqrt(mean * (1.0 - mean) / n + Z * Z / (4 * n * n))
-    # Equal at the ends, but for the rounding.
+    # At the means 0 and 1 one end is exact; this removes its rounding error.
     lower = max(0.0, centre - half) if mean > 0.0 else 0.0
     return lower, min(1.0, centre + half) if mean < 1.0 else 1.0
 
@@ -90,7 +103,10 @@ def _interval(mean: float | None, n: int) -> Row:
 
 
 def _worst(found: Mapping[str, Tallies]) -> dict[tuple[str, str], Set[str]]:
-    """The values with the lowest mean, by tag and candidate; empty if all means are equal."""
+    """The values with the lowest mean, by tag and candidate.
+
+    Tags without differences between means are missing.
+    """
     means: dict[tuple[str, str], dict[str, float]] = {}
     for name, tallies in found.items():
         for (tag, value), tally in tallies.items():
@@ -104,22 +120,24 @@ def _worst(found: Mapping[str, Tallies]) -> dict[tuple[str, str], Set[str]]:
 
 
 TEXTS = 1_000
-"""Number of outputs that a price refers to."""
+"""Number of outputs that the column `cost` is for."""
 
 NOISE = 2.0
-"""Standard errors of a difference between two means up to which the means count as equal."""
+"""Number of standard errors of a difference of means up to which the means count as equal."""
 
 
 def pareto(look: Look) -> list[Row]:
     """One row per candidate with outputs, best estimate first.
 
-    `tokens`, `seconds`, `latency` and `cost` are means per output, each followed by its standard deviation:
-    input and output tokens; engine time, which outputs of one batch share; the time from a request to its
-    answer, null if no engine reported it; and the price of a thousand outputs, null if a price is unknown.
+    `tokens`, `seconds`, `latency` and `cost` are means per output (`cost`: per thousand outputs), each
+    followed by its standard deviation. They are input and output tokens; engine time, which outputs of one
+    batch share; the time from a request to its answer, null if no engine reported it; and the price, null if
+    a price is unknown.
 
-    `pareto` is true if the candidate is not out and no other one that is not out beats it: none has at least
-    as high an estimate, is not clearly dearer (in tokens if a price is unknown), is not clearly slower (in
-    seconds if a latency is unknown), and is better in one of the three. Nothing of this is proved.
+    `pareto` is true if the candidate is in question and no other candidate in question beats it. A candidate
+    beats another one if its estimate is at least as high, it is not clearly more expensive (in tokens if a
+    price is unknown), it is not clearly slower (in seconds if a latency is unknown), and it is better in one
+    of the three. Nothing of this is proven.
     """
     texts = texts_by_candidate(look.session, look.record.id)
     reports = bool(reporting_models(look.record.spec))
@@ -166,7 +184,7 @@ def _beats(one: Row, other: Row, by: str, time: str) -> bool:
 
 
 def _compared(one: Row, other: Row, name: str) -> int:
-    """The sign of the difference of two candidates' means; 0 if it is within the noise of these means."""
+    """Sign of the difference of two candidates' means; 0 if it is within their noise."""
     difference: float = one[name] - other[name]
     error = math.hypot(*(row[f"{name}_sd"] / math.sqrt(row["texts"]) for row in (one, other)))
     if abs(difference) <= NOISE * error:

@@ -1,8 +1,8 @@
-"""Check whether the last decision of each campaign, and its judges' calls, follow from stored rows.
+"""Check whether last decisions and judges' calls follow from stored rows.
 
-A selector without history is created from stored data and observes all rounds, as in `winnow resume`; then
-its decision is compared with the stored one. Judges are created again as well, and their calls are compared
-with the stored replies. This reads no file and runs no third-party code.
+A selector without history is created from stored data and observes all rounds, as in `winnow resume`. Then
+its decision is compared with the stored one. Judges are also created again, and their calls are compared with
+the stored replies. This reads no file and runs no third-party code.
 """
 
 import math
@@ -52,15 +52,15 @@ from winnow.tasks.spec.judge_tree import judge_tree, judging_fingerprints
 from winnow.tasks.spec.selector_traits import PLANS_BY_BUDGET
 
 MOST_CALLS = 10_000
-"""Maximum number of calls of a judge for one duel, after which it is assumed to be endless."""
+"""Maximum number of calls of a judge for one duel; a judge that makes more is assumed to be endless."""
 
 
 class Unchecked(Exception):
-    """Why something could not be checked."""
+    """A part of a campaign could not be checked; the message is the reason."""
 
 
 class JudgesAgain:
-    """The judges of one campaign, each created once."""
+    """The judges of one campaign; each is created at most once."""
 
     def __init__(self, campaign: CampaignRecord) -> None:
         self._campaign = campaign
@@ -72,7 +72,7 @@ class JudgesAgain:
         return any(each["name"] == metric for each in self._campaign.spec.get("metrics", ()))
 
     def is_of_plugin(self, metric: str | None) -> bool:
-        """Whether a plug-in is part of the judge of a metric, or of the outcome."""
+        """Whether a plug-in is part of the judge of a metric, or of the outcome if None."""
         of_metrics = {each["name"]: each["judge"] for each in self._campaign.spec.get("metrics") or ()}
         judge = self._campaign.spec["judge"] if metric is None else of_metrics.get(metric)
         return judge is not None and any(each.is_plugin for each in judge_tree(judge).walk())
@@ -80,12 +80,17 @@ class JudgesAgain:
     def wrong_of(
         self, metric: str | None, subject: Sample | Duel, left: list[RecordedJudgment]
     ) -> Iterator[str]:
-        """The faults of the judgments of one output or duel; its judgments are removed from `left`.
+        """Yield the faults of the judgments of one output or duel.
+
+        Args:
+            metric: The metric of the judgments; None for the outcome.
+            subject: The output or duel.
+            left: Stored judgments; those that belong to the subject's calls are removed.
 
         Raises:
-            Unchecked: If the judge cannot be created, has changed, or needs calls that are not stored.
+            Unchecked: The judge cannot be created, has changed, or needs calls that are not stored.
         """
-        judge = cast("Judge[Sample | Duel]", self._judge_of(metric))  # it is shown what it judges
+        judge = cast("Judge[Sample | Duel]", self._judge_of(metric))  # the subject is of its type
         exchange = Exchange[Sample | Duel]({})
         exchange.begin([judge], [subject])
         while (wanted := _wanted(exchange)) and len(exchange.replies) < MOST_CALLS:
@@ -101,7 +106,7 @@ class JudgesAgain:
 
     def _wrong_reply(self, judgment: RecordedJudgment, call: JudgeCall) -> str | None:
         if judgment.reply is None:
-            return None if judgment.reason else f"the reply of judge {judgment.judge} is not there"
+            return None if judgment.reason else f"the reply of judge {judgment.judge} is missing"
         rules = rules_of(self._campaign.spec)
         planned = plan_judge_call(self._fingerprints, call, self._campaign.seed, rules=rules)
         return mismatch(judgment.reply, planned, f"the reply of judge {judgment.judge}")
@@ -130,32 +135,35 @@ class JudgesAgain:
             else:
                 judge, code = create_judge(spec.type, **spec.params), judge_code(spec.type, **spec.params)
         except (WinnowError, KeyError, ValueError) as error:
-            return Unchecked(f"{whose} cannot be made: {said(error)}")
+            return Unchecked(f"{whose} cannot be created: {said(error)}")
         if begun_with != {"code": code, **judge.identity}:
             return Unchecked(f"{whose} differs from the one that the campaign began with")
         return judge
 
 
 def mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str | None:
-    """Difference between a stored output and the answer to a request, in words; None if they agree."""
+    """Difference between a stored output and the planned one, in words.
+
+    None if they agree.
+    """
     if text.prompt != storable(planned.request.prompt):
-        return f"{which} answers another prompt"
+        return f"{which} is the answer to another prompt"
     if text.request_key != planned.key:
-        return f"{which} was made by another model, sampling or seed"
+        return f"{which} was generated with another model, sampling or seed"
     return None
 
 
 def said(error: Exception) -> str:
-    """An error's message, as a part of a sentence."""
+    """Message of an error, as a part of a sentence."""
     return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _wanted(exchange: Exchange[Sample | Duel]) -> Sequence[JudgeCall]:
-    """The calls that a judge needs, if no code has to run without permission."""
+    """The calls that a judge needs, unless code would have to run without permission."""
     try:
         return exchange.next_calls()
     except NotAllowed as error:
-        raise Unchecked(f"to know what its judge asks, {error}") from error
+        raise Unchecked(f"the calls of its judge are unknown: {error}") from error
 
 
 def _as_reply(judgment: RecordedJudgment) -> Reply:
@@ -171,35 +179,42 @@ def _place(judgment: RecordedJudgment | JudgeCall) -> tuple[str, str, int, int]:
 
 
 def _answers(judgment: RecordedJudgment, call: JudgeCall) -> bool:
-    """Whether a stored reply belongs to this prompt: parts of a judge may use the same model."""
+    """Whether a stored reply is to the prompt of a call.
+
+    Several parts of a judge can use the same model.
+    """
     return judgment.reply is not None and judgment.reply.prompt == storable(call.prompt)
 
 
 BY_PLAN = frozenset({"winner", "status of candidates", "claim", "end", "ranking"})
-"""Parts of a decision that can depend on a plan made from the budget. Any resume can change the budget, and
-only the latest one is stored."""
+"""Parts of a decision that can depend on a plan made from the budget.
+Any resume can change the budget, and only the latest budget is stored.
+"""
 
 TOLERANCE = 1e-6
-"""Tolerance, relative or absolute, for other processors and releases of NumPy."""
+"""Relative or absolute tolerance, for other processors and releases of NumPy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFinding:
-    """A stored decision that differs from its selector's, or the reason why it was not checked."""
+    """A stored decision that differs from its selector's, or a reason for no check."""
 
     campaign: str
     sentence: str
     is_wrong: bool
     """Whether the decision is wrong; False if it could not be checked."""
     is_older: bool
-    """Whether the campaign began before the version of its selector's rules was stored."""
+    """Whether the campaign began before versions of selector rules were stored."""
 
     def __str__(self) -> str:
         return f"the last decision of campaign '{self.campaign}' {self.sentence}"
 
 
 def decision_findings(session: Session) -> Iterator[DecisionFinding]:
-    """Last decisions that do not follow from the stored outcomes, and those that could not be checked."""
+    """Yield the last decisions that do not follow from stored outcomes.
+
+    Decisions that could not be checked are also yielded.
+    """
     for campaign in campaign_records.campaigns(session):
         begun_with: str | None = None
         try:
@@ -207,7 +222,7 @@ def decision_findings(session: Session) -> Iterator[DecisionFinding]:
             wrong = _wrong(Look(session, campaign), begun_with)
             if wrong is None:
                 continue
-            sentence = f"does not follow from the stored outcomes: its {wrong}"
+            sentence = f"does not follow from the stored outcomes; it differs in: {wrong}"
             is_wrong = begun_with is not None
         except Unchecked as why:
             sentence, is_wrong = f"could not be checked: {why}", False
@@ -219,23 +234,25 @@ def decision_findings(session: Session) -> Iterator[DecisionFinding]:
 
 
 def _wrong(look: Look, begun_with: str | None) -> str | None:
-    """Difference between a campaign's last decision and its selector's, in words; None if they agree.
+    """Difference between a campaign's last decision and its selector's, in words.
+
+    None if they agree.
 
     Raises:
-        Unchecked: If the observations of the campaign's own selector cannot be replayed by the same rules.
+        Unchecked: The rounds cannot be replayed by the rules and the budget of that time.
     """
     stored = outcome_records.decision_as_stored(look.session, look.record.id)
     if stored is None:
         return None
     name = look.record.spec["selector"]["name"]
     if (rules := rules_version(name)) is None or look.record.spec.get("selector_code") is not None:
-        raise Unchecked(f"its selector {name} is of another package")
+        raise Unchecked(f"its selector {name} is third-party")
     if begun_with not in (None, rules):
-        raise Unchecked(f"this Winnow decides by other rules (version {rules}, not {begun_with})")
+        raise Unchecked(f"this release decides by other rules (version {rules}, not {begun_with})")
     dataset = stored_dataset(look.record, stream_batches.each_example(look.session, look.record.id))
     checked = _resolved(look, dataset)
     selector = _told_again(look, checked)
-    # Numbered by their places, as their names are looked up by.
+    # Candidates are numbered by arm, because their names are looked up by arm.
     decision = as_record(believed(selector, look.record), range(len(checked.candidates)))
     found, _ = stored
     wrong = _differing(found, decision, [each.name for each in checked.candidates])
@@ -243,12 +260,15 @@ def _wrong(look: Look, begun_with: str | None) -> str | None:
         return None
     is_planned = name in PLANS_BY_BUDGET or checked.spec.holdout is not None
     if {found.reason, decision.reason} == {"budget", "running"} or (is_planned and {*wrong} <= BY_PLAN):
-        raise Unchecked("its budget may have been another one then")
+        raise Unchecked("its budget may have been different at that time")
     return wrong[0]
 
 
 def _told_again(look: Look, checked: ResolvedCampaign) -> Selector:
-    """A selector that observed every finished round, with the limit of the campaign's own at that time."""
+    """Create a selector that has observed every finished round.
+
+    Its limit is the campaign's own limit at that time.
+    """
     allowance = Allowance(checked.spec.own_budget if checked.counts_pairs else None)
     for asked, answered in round_records.answered_by_round(look.session, look.record.id):
         allowance.add(asked, answered)
@@ -261,7 +281,7 @@ def _told_again(look: Look, checked: ResolvedCampaign) -> Selector:
 def _resolved(look: Look, dataset: Dataset) -> ResolvedCampaign:
     """The parts of a campaign that its selector depends on, from stored data only.
 
-    It has no judge.
+    The judge is missing.
     """
     spec = stored_spec(look.record, storage="")
     candidates = _candidates(look, spec, dataset)
@@ -300,7 +320,7 @@ def _candidates(look: Look, spec: CampaignSpec, dataset: Dataset) -> list[Candid
 
 
 def _differing(stored: DecisionRecord, decision: NewDecision, names: Sequence[str]) -> list[str]:
-    """The parts of a stored decision that differ from the recomputed one."""
+    """Names of the parts of a stored decision that differ from the recomputed one."""
     best = None if decision.best_candidate_id is None else names[decision.best_candidate_id]
     n_known = len(decision.status)
     parts: dict[str, tuple[object, object]] = {
@@ -319,7 +339,7 @@ def _differing(stored: DecisionRecord, decision: NewDecision, names: Sequence[st
 
 
 def _are_alike(stored: object, decided: object) -> bool:
-    """Whether two JSON values are equal, numbers up to `TOLERANCE`."""
+    """Whether two JSON values are equal, with numbers compared up to `TOLERANCE`."""
     if isinstance(stored, Mapping) and isinstance(decided, Mapping):
         return stored.keys() == decided.keys() and all(
             _are_alike(value, decided[key]) for key, value in stored.items()

@@ -1,8 +1,8 @@
 """Check whether every recorded comparison refers to the correct outputs.
 
-An output's key is computed from everything that determines it. So each comparison's requests are made again
-from the stored campaign, candidates and example, and from the answers shown to a judge: the prompt and key of
-each must match the output that the comparison refers to. No checkpoint is read.
+An output's key is computed from everything that determines it. So each comparison's requests are created
+again, from the stored campaign, candidates and example, and from the outputs shown to a judge. The prompt and
+key of each must match the output that the comparison refers to. No checkpoint is read.
 """
 
 import math
@@ -40,7 +40,7 @@ from winnow.tasks.spec.stored_spec import cuts_at_stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A fault of one comparison, or the reason why the comparison could not be checked."""
+    """A fault of one comparison, or the reason why it could not be checked."""
 
     campaign: str
     round_number: int
@@ -48,7 +48,7 @@ class Finding:
     candidate: str
     """Name of the candidate; in a duel, of the side concerned, or of both."""
     example: str
-    """Its key."""
+    """Key of the example."""
     sentence: str
     is_wrong: bool
     """Whether the comparison is wrong; False if it could not be checked."""
@@ -59,9 +59,9 @@ class Finding:
 
 
 def findings(session: Session) -> Iterator[Finding]:
-    """Faults of the recorded comparisons of every campaign, and parts that could not be checked.
+    """Yield faults of all recorded comparisons, and parts that could not be checked.
 
-    They are yielded as they are found; memory does not grow with the number of comparisons.
+    Memory does not grow with the number of comparisons.
     """
     for campaign in campaign_records.campaigns(session):
         auditor = _Auditor(session, campaign, campaign_records.candidates(session, campaign.id))
@@ -70,7 +70,7 @@ def findings(session: Session) -> Iterator[Finding]:
 
 
 class _Auditor:
-    """Rebuild the requests of one campaign, to compare them with stored ones."""
+    """Rebuilds the requests of one campaign, to compare them with stored ones."""
 
     def __init__(
         self, session: Session, campaign: CampaignRecord, candidates: Sequence[NewCandidate]
@@ -80,7 +80,7 @@ class _Auditor:
         self._judges = JudgesAgain(campaign)
 
     def findings(self, comparison: RecordedComparison) -> Iterator[Finding]:
-        """The faults of a comparison, and why parts of it could not be checked."""
+        """Yield the faults of a comparison, and why parts of it could not be checked."""
         both = " against ".join(comparison.candidates)
         if (wrong := _unlike_its_plan(comparison)) is not None:
             yield self._finding(comparison, both, wrong)
@@ -89,11 +89,11 @@ class _Auditor:
             name = comparison.candidates[side]
             if text is None:
                 if comparison.is_scored:
-                    yield self._finding(comparison, name, "it is scored, and its text is not there")
+                    yield self._finding(comparison, name, "it is scored, but its output is missing")
                 continue
             try:
                 planned = self._planned(comparison, side, text.replicate)
-                wrong = mismatch(text, planned, "its text")
+                wrong = mismatch(text, planned, "its output")
             except Unchecked as error:
                 yield self._finding(comparison, name, str(error), is_wrong=False)
                 continue
@@ -111,10 +111,10 @@ class _Auditor:
                     yield self._finding(comparison, both, str(error), is_wrong=False)
 
     def _wrong_outputs(self, comparison: RecordedComparison) -> Iterator[Finding]:
-        """Faults of a comparison's several outputs, and of the outcome combined from their scores."""
+        """Yield faults of a comparison's several outputs and of the combined outcome."""
         name = comparison.candidates[0]
         for output in comparison.outputs:
-            which = f"text {output.number} of several"
+            which = f"output {output.number} of several"
             try:
                 wrong = mismatch(output.text, self._planned(comparison, 0, output.number), which)
             except Unchecked as error:
@@ -127,7 +127,7 @@ class _Auditor:
             return
         try:
             texts = [self._judged(comparison, 0, each.text) for each in comparison.outputs]
-        except Unchecked:  # as was said of each of them
+        except Unchecked:  # already reported for each output
             return
         if wrong := _unlike_its_outputs(comparison, texts, SamplesSpec(**samples)):
             yield self._finding(comparison, name, wrong)
@@ -176,12 +176,12 @@ class _Auditor:
         return self._candidates[arm]
 
     def _wrong_judgments(self, comparison: RecordedComparison) -> Iterator[str]:
-        """Faults in the calls of a duel's judge, which is run again."""
+        """Yield faults in the calls of a duel's judge, which is run again."""
         example = _known(comparison.example)
         sides = enumerate(comparison.texts)
         answers = [self._judged(comparison, side, text) for side, text in sides if text is not None]
         if len(answers) < 2:
-            yield "it has judgments, and lacks an answer that they could be about"
+            yield "it has judgments, but lacks one of the two outputs"
             return
         seed = duel_seed(self._campaign.seed, comparison.round_number, comparison.position)
         shown = Example(key=example.key, fields=example.fields, targets=tuple(example.targets))
@@ -193,7 +193,7 @@ class _Auditor:
         yield from self._judges.wrong_of(None, duel, left)
         for each in left:
             order = each.presentation_order
-            yield f"the judgment of judge {each.judge} ({order}) is one that it does not ask for"
+            yield f"the judgment of judge {each.judge} ({order}) belongs to no call of the judge"
 
     def _wrong_scores(self, comparison: RecordedComparison) -> list[Iterator[str]]:
         """Faults in the calls of each judge of single outputs that made calls."""
@@ -201,18 +201,21 @@ class _Auditor:
         return [self._wrong_or_unchecked(comparison, metric) for metric in metrics]
 
     def _wrong_or_unchecked(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
-        """Faults in the calls of one judge.
+        """Yield faults in the calls of one judge.
 
-        A plug-in's faults are raised as unchecked: its calls may depend on things not available here, such as
-        a clock.
+        A plug-in's fault is raised as `Unchecked` instead: its calls can depend on things not available here,
+        such as a clock.
         """
         for sentence in self._wrong_calls(comparison, metric):
             if self._judges.is_of_plugin(metric):
-                raise Unchecked(f"{sentence}, as a plug-in would that asks by more than what is stored")
+                raise Unchecked(f"{sentence}; the calls of a plug-in can depend on more than what is stored")
             yield sentence
 
     def _wrong_calls(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
-        """Faults in the calls for a metric, or for the outcome; the judge is run again."""
+        """Yield faults in the calls for a metric, or for the outcome.
+
+        The judge is run again.
+        """
         left = [each for each in comparison.judgments if each.metric == metric]
         if metric is not None and not self._judges.has_metric(metric):
             yield f"a reply of judge {left[0].judge} is for {metric!r}, which is not a metric of the campaign"
@@ -222,14 +225,14 @@ class _Auditor:
             texts = [output.text for output in comparison.outputs]
         for text in texts:
             if text is None:
-                yield "it has replies of a judge, and lacks the output that they could be about"
+                yield "it has replies of a judge, but no output"
                 return
             yield from self._judges.wrong_of(metric, self._sample(comparison, text), left)
         for judgment in left:
-            yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
+            yield f"the reply of judge {judgment.judge} belongs to no call of the judge"
 
     def _sample(self, comparison: RecordedComparison, text: RecordedText) -> Sample:
-        """An output as a judge saw it, without the names of its candidate's choices."""
+        """An output as a judge received it, without the names of its candidate's choices."""
         asked, example = self._asked(comparison, 0), _known(comparison.example)
         told = text.choice_logprobs or {}
         return Sample(
@@ -250,14 +253,17 @@ class _Auditor:
         )
 
     def _judged(self, comparison: RecordedComparison, side: int, text: RecordedText) -> str:
-        """The judged part of a side's output."""
+        """The part of a side's output that judges receive."""
         if not cuts_at_stop(self._campaign.spec):
             return text.text
         planned = self._planned(comparison, side, text.replicate)
         return replace(planned, cut_at_stop=True).judged(text.text)
 
     def _targets(self, example: RecordedExample) -> Sequence[str]:
-        """The accepted answers shown to the judge: for certify, a human's if the example has none."""
+        """Targets shown to the judge.
+
+        For certify, a human label if the dataset has no target.
+        """
         if not traits_of(self._campaign.objective).measures_risk or example.position is None:
             return example.targets
         known = labels.targets(self._session, self._campaign.dataset_id, [example.position])
@@ -280,7 +286,10 @@ class _Auditor:
 def _unlike_its_outputs(
     comparison: RecordedComparison, texts: Sequence[str], samples: SamplesSpec
 ) -> str | None:
-    """Difference between an outcome and its outputs' combined scores; None if equal or without outcome."""
+    """Difference between an outcome and its outputs' combined scores, in words.
+
+    None if they agree or the comparison has no outcome.
+    """
     if comparison.outcome is None:
         return None
     known = [
@@ -295,9 +304,9 @@ def _unlike_its_outputs(
         if each.score is not None
     ]
     if len(known) < samples.n:
-        return f"it is scored by {samples.n} texts, and {len(known)} of them have scores"
+        return f"it needs the scores of {samples.n} outputs, and only {len(known)} have scores"
     if (expected := reduced(samples, known).score) != comparison.outcome:
-        return f"its outcome is {comparison.outcome:g}, and its texts come to {expected:g}"
+        return f"its outcome is {comparison.outcome:g}, but the scores of its outputs give {expected:g}"
     return None
 
 

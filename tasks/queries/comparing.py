@@ -1,4 +1,4 @@
-"""Compare two candidates, of one campaign or of two, on the examples with scores of both."""
+"""Compare two candidates, of one or two campaigns, on examples scored for both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ MOST_GROUPS = 24
 """Maximum number of values of a field for grouping."""
 
 UNCERTIFIED = (
-    "Each 95% interval holds on its own and at a single look, if these examples were drawn at random and "
-    "the choice of scored candidates did not depend on scores. The search may have chosen them, so "
-    "nothing here is certified; see the answer for what is proven."
+    "Each 95% interval holds by itself and for one look at the data, if these examples were drawn at random "
+    "and the choice of scored candidates did not depend on scores. The search may have chosen them by "
+    "scores, so nothing here is certified; see the answer for what is proven."
 )
-"""Note on the meaning of intervals for unplanned comparisons."""
+"""Note on the meaning of intervals of comparisons that were not planned."""
 
 CUT = (
-    f" No more than {MOST_EXAMPLES:,} scores of a candidate are read, in the order of the data: if the "
+    f" At most {MOST_EXAMPLES:,} scores of a candidate are read, in the order of the data: if the "
     "data are sorted, these examples are not a random sample."
 )
-"""Sentence added to the note if a candidate has more scores."""
+"""Sentence added to the note if a candidate has more scores than are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two compared candidates."""
+    """One of the two candidates, with its campaign."""
 
     campaign: CampaignRecord
     candidate: str
@@ -45,21 +45,21 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedExample:
-    """One example with scores of both."""
+    """An example with scores of both candidates."""
 
     key: str
     fields: JsonView
     first: float
     second: float
     difference: float
-    """The first score minus the second; for duels, the difference of how often each is preferred."""
+    """The first score minus the second; in duels, how much more often the first is preferred."""
     first_comparison: int
     second_comparison: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
-    """The mean difference over examples."""
+    """Mean difference over examples, with its interval."""
 
     n: int
     mean: float
@@ -70,10 +70,10 @@ class PairedDifference:
 
 
 def paired_examples(session: Session, first: Side, second: Side) -> list[PairedExample]:
-    """The examples with scores of both, in dataset order.
+    """The examples with scores of both candidates, in dataset order.
 
-    For two campaigns on different data, an example is the same if its key, fields and targets are. In duels
-    the score is the preference for one of the two over the other.
+    For two campaigns on different data, examples are the same if their key, fields and targets are equal. In
+    duels the score is the preference for one of the two over the other.
     """
     if any(traits_of(each.campaign.objective).compares_pairs for each in (first, second)):
         return _of_duels(session, first, second) if first.campaign.id == second.campaign.id else []
@@ -128,7 +128,10 @@ def _paired(
 
 
 def difference_of(examples: Sequence[PairedExample]) -> PairedDifference | None:
-    """The mean difference of examples in any order, with its interval; None without examples."""
+    """The mean difference of examples in any order, with its interval.
+
+    None without examples.
+    """
     if not examples:
         return None
     found = np.array([each.difference for each in examples])
@@ -144,7 +147,10 @@ def difference_of(examples: Sequence[PairedExample]) -> PairedDifference | None:
 
 
 def grouping_fields(examples: Sequence[PairedExample]) -> list[str]:
-    """Fields that group the examples into a few groups, as tags do: texts, whole numbers, yes or no."""
+    """Names of fields that divide the examples into a few groups.
+
+    Their values are texts, whole numbers, or yes or no, as for tags.
+    """
     names = dict.fromkeys(name for each in examples for name in each.fields)
     return [name for name in names if _groups_by([each.fields.get(name) for each in examples])]
 
@@ -157,7 +163,7 @@ def _groups_by(values: Sequence[object]) -> bool:
 
 
 def by_field(examples: Sequence[PairedExample], field: str) -> dict[str, PairedDifference]:
-    """The difference on the examples with each value of a field, most examples first."""
+    """The difference on the examples with each value of a field, largest group first."""
     groups: dict[str, list[PairedExample]] = {}
     for each in examples:
         if (value := each.fields.get(field)) is not None:

@@ -1,4 +1,4 @@
-"""Effects on scores of the candidates' choices: model, prompt, guardrail, sampling."""
+"""Effects of candidates' choices on scores: model, prompt, guardrail, sampling."""
 
 import json
 import math
@@ -17,23 +17,26 @@ from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.campaign.look import Look
 
 MOST_SCORES = 20_000
-"""Maximum number of scores used for effects: those of the first examples."""
+"""Maximum number of scores that effects are estimated from: those of the first examples."""
 LEAST_EXAMPLES = 20
-"""Minimum number of examples on which every level, or pair of levels, has scores next to others: with fewer,
-intervals hold too rarely; with one, almost never."""
+"""Minimum number of examples on which every level, or pair of levels, has scores together with others. With
+fewer, intervals hold too rarely; with one, almost never.
+"""
 MOST_LEVELS = 60
-"""Maximum number of levels of all factors together; more are slow to compute and hard to read."""
+"""Maximum number of levels of all factors together.
+More levels are slow to compute and hard to read.
+"""
 
 UNCERTIFIED = (
-    "Estimated from the scored comparisons, with approximate 95% intervals, each on its own and at a "
-    "single look. A search scores promising candidates more often, so nothing here is certified."
+    "Estimated from the scored comparisons, with approximate 95% intervals, each by itself and for one look "
+    "at the data. A search scores promising candidates more often, so nothing here is certified."
 )
-"""A note on the meaning of effect intervals."""
+"""Note on the meaning of the intervals of effects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """A choice in which candidates differ."""
+    """A choice in which candidates differ, such as the prompt, and its options."""
 
     name: str
     levels: Sequence[str]
@@ -41,7 +44,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """The effect of a level: its scores minus the average over the factor's levels."""
+    """Effect of a level: its scores minus the average over the factor's levels."""
 
     factor: str
     level: str
@@ -50,62 +53,67 @@ class LevelEffect:
     estimate: float | None
     """Estimated effect; None if the scores cannot separate it from other choices."""
     lower: float | None
-    """Lower end; None, like `upper`, if scores do not vary, or some level of the factor was scored next to
-    others on fewer than `LEAST_EXAMPLES` examples."""
+    """Lower end of the interval.
+    None, like `upper`, if scores do not vary, or if a level of the factor was scored together with others on
+    fewer than `LEAST_EXAMPLES` examples.
+    """
     upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellEffect:
-    """Effect of two levels together."""
+    """Interaction of two levels: the effect of both together."""
 
     levels: tuple[str, str]
     scores: int
     mean: float | None
     """Mean of the scores with both levels; None without such scores."""
     estimate: float | None
-    """The effect of both together beyond the sum of their own; None if the scores cannot determine it."""
+    """Effect of both levels minus the sum of their own effects; None if the scores cannot determine it."""
     lower: float | None
     upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateMean:
-    """A candidate with scores."""
+    """A candidate with scores, and their mean."""
 
     name: str
     levels: Sequence[int]
-    """Index of the candidate's level of each factor."""
+    """Index of the candidate's level, for each factor."""
     scores: int
     mean: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorTables:
-    """Effects of a campaign's factors."""
+    """Effects of all factors of a campaign."""
 
     factors: Sequence[Factor]
-    """Factors with at least two levels."""
+    """The factors, each with at least two levels."""
     effects: Sequence[LevelEffect]
     cells: Mapping[tuple[str, str], Sequence[CellEffect]]
-    """For each pair of factors, by their names."""
+    """Interactions for each pair of factors, by their names."""
     candidates: Sequence[CandidateMean]
-    """Candidates with scores, in order."""
+    """Candidates with scores, by arm."""
     scores: int
     examples: int
     is_cut: bool
-    """Whether only part of the scores were read."""
+    """Whether only a part of the scores was read."""
 
 
 def factor_tables(look: Look) -> FactorTables | None:
-    """Main effects of all factors and interactions of all pairs; None if factors have too many levels."""
+    """Main effects of all factors, and interactions of all pairs of factors.
+
+    None if the factors have too many levels.
+    """
     candidates = campaign_records.candidates(look.session, look.record.id)
     factors, chosen = factors_of(candidates)
     if sum(len(factor.levels) for factor in factors) > MOST_LEVELS:
         return None
     found = paired_views.all_scores(look.session, look.record.id, most=MOST_SCORES + 1)
     is_cut = len(found) > MOST_SCORES
-    if is_cut:  # the last example may be there in part
+    if is_cut:  # some scores of the last example may be missing
         found = [each for each in found if each[1] != found[-1][1]]
     arms = np.array([arm for arm, _, _ in found], dtype=np.int64)
     examples = np.array([example for _, example, _ in found], dtype=np.int64)
@@ -127,7 +135,7 @@ def factor_tables(look: Look) -> FactorTables | None:
 
 
 def factors_of(candidates: Sequence[NewCandidate]) -> tuple[list[Factor], list[list[int]]]:
-    """The choices in which candidates differ, and each candidate's level index of each."""
+    """The choices in which candidates differ, and the level index of each candidate."""
     choices: dict[str, list[str]] = {
         "model": [str(each.model.get("entry") or each.model.get("name", "")) for each in candidates],
         **_params([each.model.get("params") or {} for each in candidates]),
@@ -145,7 +153,7 @@ def factors_of(candidates: Sequence[NewCandidate]) -> tuple[list[Factor], list[l
 
 
 def _params(found: Sequence[JsonView]) -> dict[str, list[str]]:
-    """The values of each parameter of agents, as a factor called `params.NAME`."""
+    """Values of each parameter of agents, as factors called `params.NAME`."""
     names = dict.fromkeys(name for each in found for name in each)
     return {
         f"params.{name}": [str(each[name]) if name in each else "none" for each in found] for name in names
@@ -158,11 +166,11 @@ def _guardrail(prompt: JsonView) -> str:
 
 
 def _samplings(found: Sequence[JsonView]) -> list[str]:
-    """Sampling settings in words, numbered if two have the same words."""
+    """Sampling settings in words, numbered if different settings have the same words."""
     texts = [json.dumps(dict(each), sort_keys=True, default=str) for each in found]
     names: dict[str, str] = {}
     for text, each in zip(texts, found, strict=True):
-        words = sampling_words(each) or "as it comes"
+        words = sampling_words(each) or "default"
         alike = sum(name.partition(" (")[0] == words for name in names.values())
         names.setdefault(text, f"{words} ({alike + 1})" if alike else words)
     return [names[text] for text in texts]
@@ -213,11 +221,13 @@ def _cell(names: tuple[str, str], scores: FloatArray, known: JsonView) -> CellEf
 
 
 def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
-    """Whether each kind of score occurs next to another kind on `LEAST_EXAMPLES` examples.
+    """Whether each kind of score has others on at least `LEAST_EXAMPLES` examples.
 
-    An effect is compared with those of all other kinds, so the rarest one limits its precision. `kinds` are
-    those of each score, shape (N,): its level of a factor, or its two levels together. `examples` are those
-    of each score, shape (N,).
+    An effect is compared with the effects of all other kinds, so the rarest kind limits its precision.
+
+    Args:
+        kinds: Kind of each score, shape (N,): its level of a factor, or its two levels together.
+        examples: Example of each score, shape (N,).
     """
     pairs = np.unique(np.stack([examples, kinds]), axis=1)  # (2, number of different ones)
     of_example, counts = np.unique(pairs[0], return_counts=True)
@@ -227,7 +237,10 @@ def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
 
 
 def _known(effect: Effect, are_enough: bool) -> JsonObject:
-    """Estimate and interval of an effect: no interval with few examples, or if no score differs."""
+    """Estimate and interval of an effect.
+
+    The interval is missing with few examples, or if all scores are equal.
+    """
     if math.isnan(effect.estimate):
         return {"estimate": None, "lower": None, "upper": None}
     if not are_enough or effect.lower == effect.upper:
@@ -236,7 +249,7 @@ def _known(effect: Effect, are_enough: bool) -> JsonObject:
 
 
 SHIFTING = ("min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
-"""Numeric keys that stored sampling settings have only if set."""
+"""Numeric keys that stored sampling settings contain only if the file sets them."""
 
 
 def sampling_words(sampling: JsonView) -> str:
@@ -255,5 +268,5 @@ def sampling_words(sampling: JsonView) -> str:
     if sampling.get("logit_bias"):
         parts.append(f"logit_bias of {len(sampling['logit_bias'])}")
     if sampling.get("structure"):
-        parts.append(f"held to a {sampling['structure'][0]}")
+        parts.append(f"structured by {sampling['structure'][0]}")
     return ", ".join(parts)

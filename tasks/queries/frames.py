@@ -2,11 +2,13 @@
 
     from winnow.tasks.queries.frames import campaigns, series, frame, sql_frame
 
-    campaigns("sqlite:///winnow.db") series("sqlite:///winnow.db", "sum-prompts") frame("sqlite:///winnow.db",
-    "sum-prompts", "leaderboard") frame("sqlite:///winnow.db", "sum-prompts", "comparisons",
-    candidate="adder-m/direct", limit=100) sql_frame("sqlite:///winnow.db", "SELECT * FROM v_costs")
+    campaigns("sqlite:///winnow.db")
+    series("sqlite:///winnow.db", "sum-prompts")
+    frame("sqlite:///winnow.db", "sum-prompts", "leaderboard")
+    frame("sqlite:///winnow.db", "sum-prompts", "comparisons", candidate="adder-m/direct", limit=100)
+    sql_frame("sqlite:///winnow.db", "SELECT * FROM v_costs")
 
-Columns always have the same types, even if empty: whole numbers are `Int64`, other numbers `float64`,
+A column always has the same type, even if it is empty: whole numbers are `Int64`, other numbers `float64`,
 booleans `boolean`, texts `string`, and times `datetime64[us, UTC]`. Missing values are NA, NaN or NaT, never
 zero or empty. A frame without rows has no columns.
 """
@@ -39,12 +41,12 @@ def frame(
         storage: URL of the results database, which is opened read-only.
         name: Name of the campaign.
         view: Name of the view, such as "leaderboard"; one of `tasks.queries.views.VIEWS`.
-        candidate: Only comparisons of this candidate.
-        limit: Maximum number of comparisons.
+        candidate: The only candidate whose comparisons are read; None for all.
+        limit: Maximum number of comparisons; None for all.
 
     Raises:
-        StorageError: If the database cannot be read, or has no such campaign.
-        SpecError: If the view or candidate does not exist, or the campaign does not have the view.
+        StorageError: The database cannot be read, or has no such campaign.
+        SpecError: The view or candidate does not exist, or the campaign does not have the view.
     """
     from winnow.storage.admin.schema import reading
     from winnow.storage.records import campaigns as campaign_records
@@ -62,7 +64,7 @@ def campaigns(storage: str) -> "pd.DataFrame":
     """The state of every campaign of a database, oldest first.
 
     Raises:
-        StorageError: If the database cannot be read.
+        StorageError: The database cannot be read.
     """
     from winnow.storage.admin.schema import reading
     from winnow.tasks.queries.schedule_history import campaigns
@@ -72,10 +74,10 @@ def campaigns(storage: str) -> "pd.DataFrame":
 
 
 def series(storage: str, name: str) -> "pd.DataFrame":
-    """The campaigns that a schedule began, oldest first, as `winnow query --series` prints them.
+    """The campaigns of a schedule, oldest first, as in `winnow query --series`.
 
     Raises:
-        StorageError: If the database cannot be read, or has no such series.
+        StorageError: The database cannot be read, or has no such series.
     """
     from winnow.storage.admin.schema import reading
     from winnow.tasks.queries.schedule_history import series_rows
@@ -85,14 +87,14 @@ def series(storage: str, name: str) -> "pd.DataFrame":
 
 
 def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
-    """Rows of a custom SELECT; the connection is read-only.
+    """The rows of a custom SELECT; the connection is read-only.
 
-    Columns with values of one kind have its type, all others are `object`. SQLite stores times as texts, so
-    its times are `string` here: `pandas.to_datetime(column, utc=True)` converts them.
+    A column whose values have one kind gets the type of this kind; all other columns are `object`. SQLite
+    stores times as texts, so they are `string` here: `pandas.to_datetime(column, utc=True)` converts them.
 
     Raises:
-        SpecError: If the statement is not text.
-        StorageError: If the database cannot be read, or refuses the statement.
+        SpecError: The statement is not text.
+        StorageError: The database cannot be read, or refuses the statement.
     """
     import pandas as pd
 
@@ -100,7 +102,7 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
     from winnow.storage.engine.statements import run_sql
 
     if not isinstance(statement, str):
-        raise SpecError(f"the statement is {statement!r}; give a SELECT as a text")
+        raise SpecError(f"the statement is {statement!r}; write a SELECT statement as text")
     with reading(storage) as session:
         columns, found = run_sql(session, statement)
         rows = list(found)
@@ -111,7 +113,7 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
 
 
 def _typed(rows: Sequence[dict[str, object]], view: str, columns: Sequence[str] = ()) -> "pd.DataFrame":
-    """Rows of a view; its columns may be known even without rows."""
+    """A frame of a view's rows; `columns` gives its columns if it has no rows."""
     import pandas as pd
 
     kinds = kinds_of(view, rows[0] if rows else columns)
@@ -119,7 +121,7 @@ def _typed(rows: Sequence[dict[str, object]], view: str, columns: Sequence[str] 
 
 
 def _series(values: list[object], kind: Kind | None) -> "pd.Series[Any]":
-    """A pandas column of the given kind; if `kind` is None, of the kind guessed from its values."""
+    """A pandas column of the given kind; None guesses the kind from the values."""
     import pandas as pd
 
     kind = kind or guessed_kind(values)

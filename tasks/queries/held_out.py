@@ -1,8 +1,8 @@
-"""Views of best-mean campaigns that mark and count comparisons on held-out examples.
+"""Views of best-mean campaigns that mark or count held-out comparisons.
 
-Estimates and intervals are about the selection examples. The winner and the runner-up are also scored on the
-others, and views count these comparisons like all others. Which examples are held out is not stored: it
-follows from the campaign's seed and the keys of its examples.
+Estimates and intervals are about the selection examples. The winner and the runner-up are also scored on
+held-out ones, and views count these comparisons like all others. Which examples are held out is not stored,
+because it follows from the campaign's seed and the keys of its examples.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,10 @@ from winnow.tasks.campaign.look import Look
 
 
 def leaderboard(look: Look) -> list[Row]:
-    """The leaderboard, with `held_out`, the number of scored held-out examples, if examples are held out."""
+    """The leaderboard, with the column `held_out` if examples are held out.
+
+    It is the number of scored held-out examples.
+    """
     rows = campaign_views.leaderboard(look.session, look.record.id)
     if look.record.spec.get("holdout") is None:
         return rows
@@ -25,11 +28,14 @@ def leaderboard(look: Look) -> list[Row]:
 
 
 def comparisons(look: Look, *, candidate: str | None = None, limit: int | None = None) -> Iterator[Row]:
-    """The comparisons, with `held_out`, whether their example is held out, if examples are held out."""
+    """The comparisons, with the column `held_out` if examples are held out.
+
+    It is whether the example of the comparison is held out.
+    """
     rows = campaign_views.comparisons(look.session, look.record.id, candidate=candidate, limit=limit)
     if look.record.spec.get("holdout") is None:
         return rows
-    # Imported here, as below: it needs numpy, which other campaigns are read without.
+    # Imported here, as below, because it imports numpy, which other campaigns do not need.
     from winnow.tasks.objectives.best_mean.holdout.split import selection_keys
 
     seen = selection_keys(look)
@@ -37,7 +43,7 @@ def comparisons(look: Look, *, candidate: str | None = None, limit: int | None =
 
 
 def scored_words(row: JsonView) -> str:
-    """The number of scored comparisons in a leaderboard's row, with those on held-out examples separately."""
+    """Number of scored comparisons in a leaderboard's row, held-out ones separately."""
     held_out = row.get("held_out") or 0
     apart = f" (+{held_out:,} held out)" if held_out else ""
     return f"{row['scored'] - held_out:,}{apart}"
@@ -62,7 +68,7 @@ def _scored_on_held_out(look: Look) -> dict[str, int]:
 
 
 def _after(column: str, row: JsonView, value: object) -> Row:
-    """The row with the column `held_out` after another one."""
+    """Insert the column `held_out` into a row, after another column."""
     found: Row = {}
     for name, each in row.items():
         found[name] = each

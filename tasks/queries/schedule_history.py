@@ -1,4 +1,4 @@
-"""Campaigns over time, of one schedule or on the same data: changes of the winner, and cost."""
+"""Campaigns over time, of one schedule or on the same data: winners and costs."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,10 +50,10 @@ def campaigns(session: Session) -> list[Row]:
 
 
 def history(look: Look) -> list[Row]:
-    """Campaigns with the same dataset and objective as one, itself included, oldest first.
+    """Campaigns with the same dataset and objective, this one included, oldest first.
 
-    `best` is the leader, even without a winner, and `chosen` the cheapest good enough candidate if that is
-    searched for and differs from the best: then it is the winner. `changed` and `differs_in` are as in
+    `best` is the leader, even without a winner. `chosen` is the cheapest good enough candidate, if it is
+    searched for and differs from the best; then it is the winner. `changed` and `differs_in` are as in
     `series_rows`, for winners only.
     """
     since, rows = _Since(look.session), []
@@ -65,7 +65,7 @@ def history(look: Look) -> list[Row]:
 
 
 def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
-    """The row, completed with the candidate chosen by cost, whether the campaign has ended, and why.
+    """Add the chosen candidate, whether the campaign has ended, and why, to a row.
 
     The selector's decision does not contain limits other than its own budget.
     """
@@ -77,8 +77,8 @@ def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
 def is_another(before: Answer, now: Answer) -> bool:
     """Whether the winners of two answers differ; False if an answer has no winner.
 
-    A candidate tied for first place counts as a winner both times. With `top_m`, winners do not differ if
-    those of one answer are all among those of the other.
+    A candidate tied for first place counts as a winner in both answers. With `top_m`, winners do not differ
+    if those of one answer are all among those of the other.
     """
     then, today = before.winners, now.winners
     if max(before.top_m, now.top_m) == 1:
@@ -87,7 +87,10 @@ def is_another(before: Answer, now: Answer) -> bool:
 
 
 def previous_winner(look: Look) -> CampaignStatus | None:
-    """The earlier campaign of the same schedule whose winner this one's is compared with."""
+    """The earlier campaign of a schedule whose winner is compared with this one's.
+
+    None without such a campaign.
+    """
     if look.record.series is None:
         return None
     earlier = [
@@ -100,7 +103,12 @@ def previous_winner(look: Look) -> CampaignStatus | None:
 
 
 def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> CampaignStatus | None:
-    """The campaign whose winner is current after all given ones, oldest first."""
+    """The campaign whose winner is current after the given ones; None without one.
+
+    Args:
+        session: An open session.
+        earlier: The campaigns, oldest first.
+    """
     ended: list[CampaignStatus] = []
     for record in reversed(earlier):
         ended.append(campaign_status(Look(session, record)))
@@ -110,10 +118,11 @@ def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> Campai
 
 
 def whose_winner_stands(before: CampaignStatus | None, now: CampaignStatus) -> CampaignStatus | None:
-    """The campaign with which the next one is compared: this one, or the earlier one with the current winner.
+    """The campaign with which the next one is compared.
 
-    A candidate tied with the previous winner does not replace it: after A, then A and B tied, there is a new
-    winner if B wins alone.
+    It is `now`, or `before` if its winner is still current. A candidate tied with the previous winner does
+    not replace it: after A, and then A and B tied, there is a new winner if B wins alone. None without a
+    winner.
     """
     winners = now.answer.winners
     is_shared = before is not None and before.answer.winners < winners and not _names_all(now.answer)
@@ -121,7 +130,7 @@ def whose_winner_stands(before: CampaignStatus | None, now: CampaignStatus) -> C
 
 
 def _names_all(answer: Answer) -> bool:
-    """Whether it has winners, and not more than were searched for, so that the choice is complete."""
+    """Whether an answer has winners, and not more of them than were searched for."""
     return 0 < len(answer.winners) <= answer.top_m
 
 
@@ -159,11 +168,11 @@ ASKED_BY: Mapping[str, Sequence[str]] = {
     "what is held out": ("holdout",),
     "the seed": ("seed",),
 }
-"""Changes that can change the winner although no candidate's performance changed, and their fields."""
+"""Changes that can change the winner although no candidate's performance changed, with their fields."""
 
 
 def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) -> list[str]:
-    """Differences between two campaigns of a schedule that make their winners answer different questions."""
+    """Differences between two campaigns of a schedule that change the question."""
     then, today = _asked(session, before), _asked(session, now)
     found = [
         words for words, keys in ASKED_BY.items() if any(then.get(key) != today.get(key) for key in keys)
@@ -172,7 +181,10 @@ def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) ->
 
 
 def edited_since(session: Session, before: CampaignStatus | None, now: CampaignRecord) -> list[str]:
-    """Differences, as in `differs_in`, to the campaign of the previous winner; empty if no winner exists."""
+    """Differences, as in `differs_in`, to the campaign of the previous winner.
+
+    Empty without a previous winner.
+    """
     if before is None:
         return []
     return differs_in(session, campaign_records.get_campaign(session, before.name), now)
@@ -180,7 +192,7 @@ def edited_since(session: Session, before: CampaignStatus | None, now: CampaignR
 
 def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
     spec = campaign.spec
-    # Without a probability of error it is the budget that says when there is a winner.
+    # Without an error probability, the budget determines when there is a winner.
     budget = {"budget": campaign.execution.get("budget")} if spec["stopping"]["delta"] is None else {}
     return {
         **made_of(campaign),
@@ -193,17 +205,17 @@ def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
 
 
 class _Since:
-    """Changes since the last winner, campaign by campaign."""
+    """Changes since the last winner, from one campaign to the next."""
 
     def __init__(self, session: Session, earlier: Sequence[CampaignRecord] = ()) -> None:
-        """Start after some campaigns, oldest first."""
+        """Start after the given campaigns, oldest first."""
         self._session = session
         self._before = _winner_after(session, earlier)
 
     def told(self, status: CampaignStatus, campaign: CampaignRecord) -> Row:
-        """`changed` and `differs_in` of the next campaign; null if it or the earlier ones have no winner.
+        """`changed` and `differs_in` of the next campaign.
 
-        `differs_in` is also null if nothing differs.
+        Both are null if it or the earlier ones have no winner; `differs_in` is also null if nothing differs.
         """
         before, self._before = self._before, whose_winner_stands(self._before, status)
         winners = status.answer.winners
@@ -220,12 +232,12 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     """One row per campaign of a series, oldest first.
 
     `changed` is whether the winner differs from that of the last earlier campaign with a winner (see
-    `whose_winner_stands`), and null if there is nothing to compare, for example because the question is open.
-    `differs_in` lists how the two differ, because a schedule reads its file again each time. `generated`
-    counts new outputs, `reused` those of earlier campaigns.
+    `whose_winner_stands`). It is null without such a comparison, for example if the question is open.
+    `differs_in` lists how the two campaigns differ, because a schedule reads its file again each time.
+    `generated` counts new outputs, `reused` those of earlier campaigns.
 
     Raises:
-        SeriesNotFound: If the series does not exist; the error lists the existing ones.
+        SeriesNotFound: The series does not exist; lists the existing ones.
     """
     rows: list[dict[str, object]] = []
     since = _Since(session)
@@ -248,28 +260,28 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
 ESTIMATED_BY: Mapping[str, str] = {
     "objective": "the objective",
     "judge": "the judge",
-    "judge_identity": "what the judge is made of",
-    "samples": "how several texts come to one score",
+    "judge_identity": "the judge's code or models",
+    "samples": "how several outputs give one score",
     "groups": "groups of examples",
-    "certify": "what a loss is",
+    "certify": "the definition of a loss",
 }
-"""Fields that define what a campaign's estimates measure, with their names in words."""
+"""Fields that define what a campaign's estimates measure, and their names in words."""
 
 LOSSES = ("baseline", "autoevaluator")
 """Fields of `certify` that losses depend on."""
 
 
 def other_numbers(campaigns: Iterable[CampaignRecord]) -> list[str]:
-    """Differences that make campaigns' estimates measure different things; empty if they are comparable.
+    """Differences that make campaigns' estimates measure different things.
 
-    Their examples may still differ.
+    Empty if estimates are comparable; their examples can still differ.
     """
     found = [_estimated_by(each) for each in campaigns]
     return [words for key, words in ESTIMATED_BY.items() if len({each[key] for each in found}) > 1]
 
 
 def _estimated_by(campaign: CampaignRecord) -> dict[str, str]:
-    """The values of `ESTIMATED_BY`, as texts."""
+    """A campaign's values of the fields in `ESTIMATED_BY`, as texts."""
     values: dict[str, object] = {key: campaign.spec.get(key) for key in ESTIMATED_BY}
     values["objective"] = campaign.objective
     if section := campaign.spec.get("certify"):
@@ -279,16 +291,16 @@ def _estimated_by(campaign: CampaignRecord) -> dict[str, str]:
 
 
 MOST_CAMPAIGNS = 60
-"""Maximum number of campaigns shown of a series, the latest ones."""
+"""Maximum number of a series' campaigns that are shown, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Campaigns on the same question."""
+    """Campaigns with one question, over time."""
 
     title: str
     campaigns: Sequence[CampaignRecord]
-    """Oldest first."""
+    """The campaigns, oldest first."""
 
     @property
     def are_repeated(self) -> bool:
@@ -298,10 +310,11 @@ class Series:
 
 
 def all_series(session: Session) -> list[Series]:
-    """The schedules of a database, then groups of two or more campaigns with one objective on the same data.
+    """The schedules of a database, then groups of campaigns on the same data.
 
-    Within a group on the same data, all campaigns estimate the same quantity: those with another judge, for
-    example, or that compare groups of examples, are separate. A schedule's file may have changed in between.
+    A group has at least two campaigns with one objective, and all of them estimate the same quantity:
+    campaigns with another judge, for example, or that compare groups of examples, are in another group. A
+    schedule's file can change over time.
     """
     records = campaign_records.campaigns(session)
     scheduled: dict[str, list[CampaignRecord]] = {}
@@ -322,7 +335,7 @@ def all_series(session: Session) -> list[Series]:
 def over_time(session: Session, series: Series) -> list[Row]:
     """One row per campaign of a series, oldest first: how it ended, and what it cost.
 
-    `changed` and `differs_in` are those of `series_rows`: of winners, and null if the question was open.
+    `changed` and `differs_in` are as in `series_rows`: about winners, and null if the question was open.
     """
     rows: list[Row] = []
     since = _Since(session, series.campaigns[:-MOST_CAMPAIGNS])
@@ -352,7 +365,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
 
 
 def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, list[Row]]:
-    """Estimates of some candidates in the campaigns of a series that have them, oldest first."""
+    """Estimates of some candidates in the campaigns of a series, oldest first."""
     found: dict[str, list[Row]] = {name: [] for name in names}
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         for row in ask(Look(session, record), "leaderboard"):

@@ -1,4 +1,4 @@
-"""The status of a campaign: derived from its rows and its lease on each request, never stored."""
+"""The status of a campaign, derived from its rows and its lease on each request."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
-"""The state of a campaign; how it ended is its answer's outcome:
+"""State of a campaign. How it ended is the outcome of its answer:
 
 * running: a process that seems alive (see `tasks.campaign.lease`) holds its lease, and work is left.
 * ended: nothing is left to evaluate, or a limit is spent.
@@ -55,33 +55,40 @@ class CampaignStatus:
     answer: Answer
     """The results so far, with their confidence."""
     budget: int | None
-    """The algorithm's own limit: human labels for certify, else comparisons; None without a limit."""
+    """The limit that the selector counts: human labels for certify, else comparisons; None without a
+    limit.
+    """
     budgets: tuple[BudgetUsage, ...]
     """Every limit and the amount spent, after the last finished round."""
     stopped_by: BudgetUsage | None
-    """The spent limit that prevents a further round; None if that limit is the algorithm's own."""
+    """The spent limit that prevents a further round; None without one, or if the selector itself
+    enforces it.
+    """
     totals: JsonView
-    """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models with their time, and
-    the size of the full grid."""
+    """Numbers of rounds, comparisons, scores, generations and tokens, engine seconds, loads of models with
+    their time, and the size of the full grid.
+    """
     warnings: "tuple[CampaignWarning, ...]"
-    """Possible faults although nothing failed; computed only for the full answer."""
+    """Possible problems although nothing failed; computed only for the full answer."""
     holder: str | None
-    """The process that runs the campaign; None without one."""
+    """The process that runs the campaign; None if no process runs it."""
     canaries: JsonView | None = None
-    """Canary prompts: `prompts` sent to its servers, the number of `different` ones, and their `tokens`. They
-    count for its limits but for no total; computed only for the full answer."""
+    """Canary prompts: `prompts` sent to its servers, number of `different` ones, and their `tokens`. They
+    count for limits, but are not in totals. Computed only for the full answer.
+    """
     price: float | None = None
-    """Price of its outputs so far, in `currency`; None if not all of its models have one. Computed only for
-    the full answer."""
+    """Price of its outputs so far, in `currency`; None if one of its models has no price. Computed only for
+    the full answer.
+    """
     currency: str | None = None
-    """The currency of its prices, if it is named; set only with a price."""
+    """Currency of `price`; None without a price, or if the file names no currency."""
     left: str | None = None
-    """How the last process ended, if no process runs the campaign and it should continue; else None."""
+    """How the last process ended, for a campaign that should continue and that no process runs; else None."""
     has_room: bool = False
     """Whether the campaign can continue now although its latest decision is to stop."""
 
     def headline_sentences(self) -> list[str]:
-        """The sentences of the headline, and one on candidates whose scores may be wrong."""
+        """Sentences of the headline, and one on candidates whose scores may be wrong."""
         from winnow.tasks.answer.sentences.headline import headline_sentences
         from winnow.tasks.queries.warnings.from_spec import check_first
 
@@ -89,30 +96,32 @@ class CampaignStatus:
 
     @property
     def share_of_grid(self) -> float:
-        """Comparisons so far divided by those of an exhaustive evaluation."""
+        """Comparisons so far, as a share of those of an exhaustive evaluation."""
         grid: int = self.totals["grid"]
         return self.totals["answered"] / grid if grid else 0.0
 
     @property
     def share_of_loading(self) -> float:
-        """Seconds of loading models, divided by those of loading and answering."""
+        """Time to load models, as a share of the time to load and generate."""
         loading: float = self.totals["load_seconds"]
         return loading / (loading + self.totals["engine_seconds"]) if loading else 0.0
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has ended and running it again would evaluate nothing more."""
+        """Whether it has ended, and another run would evaluate nothing more."""
         return self.state in AT_REST and not self.has_room
 
 
 PROGRESS_OF_PEOPLE = "winnow.tasks.objectives.human.annotating:progress_of"
-"""Import path of the function, so that campaigns without annotators do not load it."""
+"""Import path of the function, so that campaigns without annotators do not import it."""
 
 
 def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
     """The current status of a campaign.
 
-    If `in_full`, new examples and warnings are included, which reads every comparison of two candidates.
+    Args:
+        look: The campaign.
+        in_full: Whether to include new examples and warnings, which needs every comparison of two candidates.
     """
     decision = look.decision
     lease = leases.find(look.session, look.record.id)
@@ -128,7 +137,7 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
     people = People(*object_at(PROGRESS_OF_PEOPLE)(look)) if is_human(look.record.spec) else None
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
     state = _state(decision, reason, waits=waits)
-    # A decided campaign that another process has just taken, to find it decided, has ended all the same.
+    # A decided campaign has ended even if a process holds its lease, as it does while it reads the decision.
     raised = reason == "budget" and _is_raised(look, budgets)
     statuses = decision.status if decision else ()
     has_room = stopped_by is None and (raised or _has_news(reason, statuses, own_budget, standing, totals))
@@ -167,13 +176,13 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
 def left_out(error: Exception) -> str:
     """Clause shown instead of a campaign's status if the status cannot be derived."""
     if isinstance(error, CampaignUnreadable):
-        return "is left out, because its answer depends on a campaign that cannot be read"
+        return "is not shown, because its answer depends on a campaign that cannot be read"
     kind = type(error).__name__
-    return f"is left out, because values that its answer needs are unreadable ({kind}): see winnow db check"
+    return f"is not shown, because values of its answer are unreadable ({kind}); run winnow db check"
 
 
 def each_status(session: Session) -> tuple[list[tuple[CampaignRecord, CampaignStatus]], list[str]]:
-    """Every campaign with its status, oldest first, and a sentence for each one that cannot be read."""
+    """All campaigns with their status, oldest first, and sentences on unreadable ones."""
     records, unreadable = campaign_records.readable_campaigns(session)
     found, wrong = [], [str(each) for each in unreadable]
     for record in records:
@@ -185,7 +194,10 @@ def each_status(session: Session) -> tuple[list[tuple[CampaignRecord, CampaignSt
 
 
 def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]:
-    """For each campaign to be deleted, an unfinished one that stays and uses it as history."""
+    """Unfinished campaigns that use campaigns to be deleted as history.
+
+    The result maps the name of each such campaign to be deleted to an unfinished one.
+    """
     from winnow.tasks.data.score_tables import CAMPAIGN
 
     found = {}
@@ -206,8 +218,8 @@ def with_output_warnings(look: Look, status: CampaignStatus) -> CampaignStatus:
 
 
 def told_in_full(look: Look, status: CampaignStatus) -> CampaignStatus:
-    """The status with new examples and warnings; see `campaign_status`."""
-    # Imported here: they read outputs, which `winnow status` without a name does not.
+    """Add new examples and warnings to a status; see `campaign_status`."""
+    # Imported here because only the full status needs them.
     from winnow.tasks.answer import follow_ups
     from winnow.tasks.answer.earlier_campaigns import n_shown
     from winnow.tasks.answer.unit_costs import unsteady_engines
@@ -239,7 +251,7 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
 
 
 def _is_raised(look: Look, budgets: Sequence[BudgetUsage]) -> bool:
-    """Whether a campaign that ended by a spent budget can continue."""
+    """Whether a campaign that ended by a spent budget can continue with a higher one."""
     if any(each.is_spent for each in budgets):
         return False
     if look.record.spec.get("holdout") is None:
@@ -257,13 +269,13 @@ def _has_news(
     if standing is None:
         return False
     if reason == "all-dropped" and "active" in statuses:
-        return True  # one that joined since, of which nobody has asked anything yet
+        return True  # a candidate joined since, and has no comparison yet
     prompts = min(budget or standing.prompts, standing.prompts)
     return standing.unfinished or (reason == "exhausted" and totals["comparisons"] < prompts)
 
 
 def _state(decision: DecisionRecord | None, reason: str, *, waits: bool) -> State:
-    """The state that a campaign would have if no process ran it."""
+    """State of a campaign if no process runs it."""
     if reason == "running":
         return "waiting" if waits else "interrupted" if decision is not None else "new"
     return "ended"

@@ -1,6 +1,6 @@
-"""A campaign's views by name, each with its function for each objective, and the types of their columns.
+"""Views of a campaign: their functions by objective, and their columns' kinds.
 
-The type of a column is known without values, so that frames and files have it for empty columns too.
+The kind of a column does not depend on its values, so frames and files have it for empty columns, too.
 """
 
 import datetime as dt
@@ -18,7 +18,9 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, did_you_mean
 
 Kind = Literal["integer", "real", "truth", "time", "text", "conversation"]
-"""A conversation is a list of messages, each with its role and content; no view has one."""
+"""Kind of a column's values.
+A conversation is a list of messages with role and content; no view has one.
+"""
 Cell = int | float | bool | dt.datetime | str | None
 
 _COLUMNS: dict[Kind, str] = {
@@ -34,7 +36,7 @@ _COLUMNS: dict[Kind, str] = {
     "time": "planned_at decided_at created_at labelled_at",
 }
 KINDS: dict[str, Kind] = {name: kind for kind, names in _COLUMNS.items() for name in names.split()}
-"""Every other column holds text."""
+"""Kind of each column in any view; columns that are missing here contain text."""
 
 KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {
     ("leaderboard", "best"): "truth",
@@ -46,27 +48,30 @@ KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {
     ("labels", "output"): "text",
     ("labels", "verdict"): "text",
 }
-"""Columns that have another kind in one view."""
+"""Kinds of columns that have another kind in one view."""
 
 
 def kind_of(view: str, column: str) -> Kind:
-    """The kind of values in a column of a view."""
+    """Kind of the values in a column of a view."""
     return KINDS_IN_VIEW.get((view, column), KINDS.get(column, "text"))
 
 
 def kinds_of(view: str, columns: Iterable[str]) -> dict[str, Kind]:
-    """The kind of each of a view's columns, in order."""
+    """Kind of each of a view's columns, in order."""
     return {column: kind_of(view, column) for column in columns}
 
 
 def cells(rows: Iterable[JsonView], view: str) -> Iterator[dict[str, Cell]]:
-    """Rows of a view with values converted to their column's kind; other kinds become JSON."""
+    """Convert the values of a view's rows to the kinds of their columns."""
     for row in rows:
         yield {name: cell(value, kind_of(view, name)) for name, value in row.items()}
 
 
 def cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401 -- whatever a database holds
-    """Convert a value to its kind; NUL and half a surrogate pair are replaced as in stored texts."""
+    """Convert a value to a kind; NUL and unpaired surrogates are replaced.
+
+    They are replaced as in stored outputs. Values that are not texts become JSON.
+    """
     if value is None:
         return None
     if kind == "integer":
@@ -82,7 +87,7 @@ def cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401 -- whatever a database
 
 
 def untyped_cell(value: object) -> Cell:
-    """Convert a value of an undeclared column by its own type; bytes become hexadecimal digits."""
+    """Convert a value of an undeclared column by its type; bytes become hex digits."""
     if value is None or isinstance(value, (bool, int, float, str, dt.datetime)):
         return storable(value) if isinstance(value, str) else value
     if isinstance(value, Decimal):
@@ -97,7 +102,7 @@ def _json(value: object) -> str:
 
 
 def guessed_kind(values: Iterable[object]) -> Kind | None:
-    """The kind that all values of a SQL column share; None if kinds differ, or a value has no kind."""
+    """The kind that all values of a SQL column have; None without a common kind."""
     types = {type(value) for value in values if value is not None}
     if types == {bool}:
         return "truth"
@@ -114,7 +119,7 @@ SCORED = {
     "metrics": "winnow.tasks.queries.breakdowns:metrics",
     "outputs": "winnow.storage.queries.campaign_views:outputs",
 }
-"""Views of objectives with a judge of single outputs."""
+"""Views of objectives whose judge scores single outputs."""
 
 SHARED = {
     "leaderboard": "winnow.storage.queries.campaign_views:leaderboard",
@@ -134,7 +139,7 @@ SHARED = {
 def _views_of(objective: str) -> dict[str, str]:
     """Import paths of the view functions for an objective's campaigns, by name.
 
-    Each takes a look and is imported when called; those of storage take a session and an id.
+    A function takes a look and is imported when it is called; those of `storage` take a session and an id.
     """
     traits = traits_of(objective)
     return {**SHARED, **({} if traits.compares_pairs else SCORED), **traits.views}
@@ -147,18 +152,23 @@ FILTERED = "comparisons"
 
 
 def answered_by(objective: str) -> list[str]:
-    """The views available for campaigns of an objective."""
+    """Names of the views that campaigns of an objective have."""
     return [*_views_of(objective)]
 
 
 def ask(look: Look, view: str, *, candidate: str | None = None, limit: int | None = None) -> Iterable[Row]:
     """The rows of a view.
 
-    Only comparisons of `candidate` are included.
+    Args:
+        look: The campaign.
+        view: Name of the view.
+        candidate: The only candidate whose comparisons are read; None for all.
+        limit: Maximum number of comparisons; None for all.
 
     Raises:
-        SpecError: If campaigns of this objective do not have the view, the view cannot be limited, or there
-            is no such candidate.
+        SpecError: Campaigns of this objective do not have the view, the view cannot be limited, or the
+            candidate does not
+            exist.
     """
     if limit is not None and not (isinstance(limit, Integral) and limit >= 1):
         raise SpecError(f"limit is {limit!r}; give a whole number of at least 1")
@@ -168,27 +178,27 @@ def ask(look: Look, view: str, *, candidate: str | None = None, limit: int | Non
     if address is None:
         those = " and ".join(each for each in OBJECTIVES if view in _views_of(each))
         raise SpecError(
-            f"{view} is asked of {those} campaigns, "
+            f"only {those} campaigns have the view {view}, "
             f"and '{look.record.name}' is a {look.record.objective} campaign"
         )
     filters = {"candidate": candidate, "limit": limit}
     if view != FILTERED:
         if any(value is not None for value in filters.values()):
-            raise SpecError(f"{view} cannot be limited to a candidate or a number; only {FILTERED} can")
+            raise SpecError(f"{view} cannot be limited to a candidate or a number; only {FILTERED} can be")
         filters = {}
-    # Storage knows campaigns by their ids.
+    # Functions of `storage` identify campaigns by id.
     subject = (look.session, look.record.id) if address.startswith("winnow.storage.") else (look,)
     rows: Iterable[Row] = object_at(address)(*subject, **filters)
     return rows
 
 
 def columns_of(rows: Iterable[Row]) -> tuple[str, ...]:
-    """The columns of a view's rows if known without a row; else empty."""
+    """The columns of a view's rows, if known without reading a row; else empty."""
     return getattr(rows, "columns", ())
 
 
 def _require_candidate(look: Look, candidate: str) -> None:
-    # Imported here: the names of the views alone need no database.
+    # Imported here because the names of views need no database.
     from winnow.storage.records.campaigns import candidate_names
 
     names = candidate_names(look.session, look.record.id)

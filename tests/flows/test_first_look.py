@@ -13,7 +13,7 @@ from winnow.tasks.queries.warnings.first_outputs import FirstLook, Suspect
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 
 SENTENCE = (
-    "qwen/terse scored 0 on all 4 outputs, and 4 of them hold the target: example 'e1' got "
+    "qwen/terse scored 0 on all 4 outputs, and 4 of them contain the target: example 'e1' got "
     "'It is \x1b[31mbug.', its target is 'bug'; use judge contains"
 )
 SUSPECT = Suspect(arm=1, name="qwen/terse", sentences=[SENTENCE])

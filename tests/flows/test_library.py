@@ -213,7 +213,7 @@ def test_what_is_shown_of_a_database_and_of_a_campaign_says_where_they_are(stora
     ("asked", "said"),
     [
         (lambda db: winnow.open(Path("winnow.db")), r"storage is PosixPath\('winnow.db'\); give the URL"),
-        (lambda db: db.sql(None), "the statement is None; give a SELECT as a text"),
+        (lambda db: db.sql(None), "the statement is None; write a SELECT statement as text"),
         (lambda db: db["letters"].view(None), "unknown view 'None'; available: agreement"),
         (lambda db: db["letters"].comparisons(limit="x"), "limit is 'x'; give a whole number of at least 1"),
         (lambda db: db["letters"].comparisons(limit=1.5), "limit is 1.5; give a whole number of at least 1"),

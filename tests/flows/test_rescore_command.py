@@ -68,7 +68,7 @@ def test_an_ended_campaign_asks_for_a_rescore_once_its_judge_reads_outputs_diffe
     monkeypatch.setitem(BUILT_IN, "exact", newer)
     monkeypatch.setitem(JUDGES, "exact", JudgeEntry(outputs=newer))
     told = winnow(ended, "show", OLD, *storage).stdout
-    assert f"winnow rescore {OLD} scores its texts anew" in told
+    assert f"winnow rescore {OLD} scores its outputs again" in told
     again = winnow(ended, "rescore", OLD, *storage)
     assert again.returncode in (0, 3), again.stderr
     shown = json.loads(winnow(ended, "show", NEW, *storage, "--json").stdout)

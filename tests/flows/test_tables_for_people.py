@@ -186,7 +186,7 @@ def test_below_a_leaderboard_stands_what_is_wrong_with_a_candidates_outputs(tmp_
         session.execute(text("UPDATE generations SET text = ''"))
     for view in ("leaderboard", "coverage"):
         shown = winnow(tmp_path, "query", "letters", view)
-        assert "check: 3 of 3 texts (100.0%) are empty, all 3 of b (eliminated): " in shown.stderr
+        assert "check: 3 of 3 outputs (100.0%) are empty, all 3 of b (eliminated): " in shown.stderr
         assert "check" not in shown.stdout
         assert winnow(tmp_path, "query", "letters", view, "--json").stderr == ""
     assert "3 empty" in shown.stdout

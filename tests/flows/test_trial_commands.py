@@ -82,9 +82,9 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
     for number, asked in shown:
         assert rows[int(number)].startswith(asked)  # the first row has the names of the columns
     assert said.count("score 1.000\n") == said.count("score 0.000\n") == 3
-    assert "check: qwen/prompt-2 scored 0 on all 3 outputs, and 3 of them hold the target" in said
+    assert "check: qwen/prompt-2 scored 0 on all 3 outputs, and 3 of them contain the target" in said
     assert "tickets: winner, " in said
-    assert "Check first: qwen/prompt-2 (scored 0, though outputs hold the target)." in said
+    assert "Check first: qwen/prompt-2 (scored 0, although outputs contain the target)." in said
     assert said.endswith(
         "see outputs:\n"
         "  winnow query tickets comparisons --storage sqlite:///winnow.db\n"

@@ -125,7 +125,8 @@ def test_a_decision_that_was_changed_with_its_digests_is_noticed(copy, name, cha
     (finding,) = changed(copy, change.replace("{last}", OF_LAST).replace("{}", name))
     assert (finding.campaign, finding.is_wrong) == (name, True)
     assert str(finding) == (
-        f"the last decision of campaign '{name}' does not follow from the stored outcomes: its {part}"
+        f"the last decision of campaign '{name}' does not follow from the stored outcomes; it differs in: "
+        f"{part}"
     )
 
 
@@ -147,16 +148,16 @@ def test_an_outcome_that_was_changed_with_its_digests_is_noticed(copy, name, cha
     [
         (
             "UPDATE campaigns SET versions = json_set(versions, '$.selector-rules', '0') WHERE id = 1",
-            f"this Winnow decides by other rules (version {RULES_VERSION}, not 0)",
+            f"this release decides by other rules (version {RULES_VERSION}, not 0)",
         ),
         (
             "UPDATE campaigns SET spec = json_set(spec, '$.selector.name', 'strange') WHERE id = 1",
-            "its selector strange is of another package",
+            "its selector strange is third-party",
         ),
         (
             "UPDATE campaigns SET spec = json_set(spec, '$.selector_code', json('{\"a.py\": \"00\"}')) "
             "WHERE id = 1",
-            "is of another package",
+            "is third-party",
         ),
         (
             "UPDATE campaigns SET spec = json_set(spec, '$.history', json('[\"scores.csv\"]')) WHERE id = 1",
@@ -247,7 +248,7 @@ def test_a_decision_that_a_budget_planned_is_not_called_wrong_once_it_was_change
     assert changed(tmp_path, "UPDATE campaigns SET id = id") == []
     found = changed(tmp_path, f"UPDATE campaigns SET execution = json_set(execution, '$.budget', {budget})")
     assert [(each.is_wrong, each.sentence) for each in found] == [
-        (False, "could not be checked: its budget may have been another one then")
+        (False, "could not be checked: its budget may have been different at that time")
     ]
     back = "UPDATE campaigns SET execution = json_set(execution, '$.budget', 60)"
     edited = changed(tmp_path, back, STANDINGS.format("upper = upper * 0.9", "halved"))

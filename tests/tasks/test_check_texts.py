@@ -122,10 +122,10 @@ def test_what_campaigns_recorded_is_found_sound(copy):
 @pytest.mark.parametrize(
     ("campaign", "which", "sentence"),
     [
-        ("scores", OTHER_EXAMPLE, "its text answers another prompt"),
-        ("scores", OTHER_MODEL, "its text was made by another model, sampling or seed"),
-        ("scores", OTHER_SAMPLING, "its text was made by another model, sampling or seed"),
-        ("certified", OTHER_EXAMPLE, "its text answers another prompt"),
+        ("scores", OTHER_EXAMPLE, "its output is the answer to another prompt"),
+        ("scores", OTHER_MODEL, "its output was generated with another model, sampling or seed"),
+        ("scores", OTHER_SAMPLING, "its output was generated with another model, sampling or seed"),
+        ("certified", OTHER_EXAMPLE, "its output is the answer to another prompt"),
     ],
 )
 def test_two_texts_that_were_exchanged_are_both_named(copy, campaign, which, sentence):
@@ -147,7 +147,7 @@ def test_the_place_of_a_mismatch_is_told_in_full(copy):
     round_number, position, candidate, example = place
     assert str(found(copy)[0]) == (
         f"campaign 'scores', round {round_number + 1}, position {position + 1} ({candidate} on {example}): "
-        "its text answers another prompt"
+        "its output is the answer to another prompt"
     )
 
 
@@ -162,10 +162,10 @@ def test_the_sides_of_a_duel_that_were_exchanged_are_both_named(copy):
         f"WHERE id = {duel}",
     )
     wrong = found(copy)
-    assert len([each for each in wrong if each.sentence.startswith("its text")]) == 2
+    assert len([each for each in wrong if each.sentence.startswith("its output")]) == 2
     # The judge's prompts show the answers the other way round.
     assert {each.sentence for each in wrong if "judge" in each.sentence} == {
-        "the reply of judge judge answers another prompt"
+        "the reply of judge judge is the answer to another prompt"
     }
     assert {each.campaign for each in wrong} == {"duels"}
 
@@ -178,7 +178,9 @@ def test_replies_of_a_judge_that_were_exchanged_are_found(copy):
         f"o.comparison_id = {duel} AND o.id <> judgments.id) WHERE comparison_id = {duel}",
     )
     # The second update reads what the first one wrote: both judgments now have one reply.
-    assert [each.sentence for each in found(copy)] == ["the reply of judge judge answers another prompt"]
+    assert [each.sentence for each in found(copy)] == [
+        "the reply of judge judge is the answer to another prompt"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,16 +190,19 @@ def test_replies_of_a_judge_that_were_exchanged_are_found(copy):
             "DELETE FROM judgments WHERE id = (SELECT max(id) FROM judgments)",
             "makes a call that is not stored",
         ),
-        ("UPDATE comparisons SET generation_b_id = generation_a_id", "does not ask for"),
-        ("UPDATE judgments SET generation_id = NULL", "the reply of judge judge is not there"),
-        ("UPDATE prompts SET text = text || '!'", "answers another prompt"),
-        ("UPDATE candidates SET prompt = replace(prompt, 'Q ', 'R ')", "its text answers another prompt"),
+        ("UPDATE comparisons SET generation_b_id = generation_a_id", "belongs to no call of"),
+        ("UPDATE judgments SET generation_id = NULL", "the reply of judge judge is missing"),
+        ("UPDATE prompts SET text = text || '!'", "is the answer to another prompt"),
+        (
+            "UPDATE candidates SET prompt = replace(prompt, 'Q ', 'R ')",
+            "its output is the answer to another prompt",
+        ),
         (
             "UPDATE examples SET fields = replace(fields, '\"6\"', '\"66\"')",
-            "its text answers another prompt",
+            "its output is the answer to another prompt",
         ),
-        ("UPDATE campaigns SET seed = 4", "its text was made by another model, sampling or seed"),
-        ("UPDATE comparisons SET generation_a_id = NULL", "it is scored, and its text is not there"),
+        ("UPDATE campaigns SET seed = 4", "its output was generated with another model, sampling or seed"),
+        ("UPDATE comparisons SET generation_a_id = NULL", "it is scored, but its output is missing"),
         (
             "UPDATE rounds SET examples = replace(examples, '1', '2')",
             "its round planned another example here",
@@ -225,7 +230,7 @@ def test_whatever_was_changed_by_hand_is_found(copy, statement, sentence):
         ("UPDATE candidates SET model = '{}'", "the candidate cannot be read: KeyError"),
         (
             "UPDATE campaigns SET spec = replace(spec, '\"llm\"', '\"away\"')",
-            "its judge cannot be made: .*'away'",
+            "its judge cannot be created: .*'away'",
         ),
         (
             "UPDATE campaigns SET spec = json_set(spec, '$.judge_identity.template', 'another one')",

@@ -70,7 +70,7 @@ def test_a_view_without_rows_is_an_empty_frame(storage):
         ("letters", "curves", {}, SpecError, "unknown view 'curves'; did you mean 'curve'?"),
         ("letters", "curve", {"limit": 1}, SpecError, "curve cannot be limited to a candidate or a number"),
         ("letters", "comparisons", {"limit": 0}, SpecError, "limit is 0; give a whole number of at least 1"),
-        ("letters", "strengths", {}, SpecError, "strengths is asked of best-duel campaigns"),
+        ("letters", "strengths", {}, SpecError, "only best-duel campaigns have the view strengths"),
         (
             "letters",
             "comparisons",

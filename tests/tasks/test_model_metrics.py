@@ -169,13 +169,13 @@ def recorded(tmp_path_factory):
         (
             "generation_id = (SELECT max(generation_id) FROM judgments WHERE metric = 'same') "
             "WHERE metric = 'same'",
-            "the reply of judge judging answers another prompt",
+            "the reply of judge judging is the answer to another prompt",
             True,
         ),
-        ("generation_id = NULL WHERE metric = 'liked'", "the reply of judge liking is not there", True),
+        ("generation_id = NULL WHERE metric = 'liked'", "the reply of judge liking is missing", True),
         (
             "metric = NULL WHERE metric = 'liked'",
-            "the reply of judge liking is one that the judge does not ask for",
+            "the reply of judge liking belongs to no call of the judge",
             True,
         ),
         (
@@ -185,7 +185,7 @@ def recorded(tmp_path_factory):
         ),
         (
             "metric = 'same' WHERE metric = 'liked'",
-            "the reply of judge liking is one that the judge does not ask for",
+            "the reply of judge liking belongs to no call of the judge",
             True,
         ),
         ("attempt = 1 WHERE metric = 'same'", "judge judging makes a call that is not stored", False),

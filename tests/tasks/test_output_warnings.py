@@ -98,7 +98,7 @@ def test_a_candidate_is_named_for_what_most_of_its_outputs_are_with_what_to_do(c
     found = [each for each in told(campaign) if each.kind == kind]
     assert len(found) == 1
     assert found[0].about == ("b",)
-    assert found[0].sentence.startswith("4 of 9 texts (44.4%) ")
+    assert found[0].sentence.startswith("4 of 9 outputs (44.4%) ")
     assert "all 4 of b (eliminated)" in found[0].sentence
     assert words in found[0].sentence
 
@@ -112,7 +112,7 @@ def test_a_candidate_is_named_for_what_most_of_its_outputs_are_with_what_to_do(c
             {"stop": ["###"]},
             "bug### and",
             "stop-ignored",
-            "the server ignores stop_seqs; outputs are judged whole",
+            "the server ignores stop_seqs; outputs are judged as a whole",
         ),
         ({"structure": ["choice", '["bug", "docs"]']}, "A bug.", "structure", "ignores structured_output"),
     ],
@@ -137,11 +137,14 @@ def test_an_answer_within_thoughts_names_the_stop_sequence(campaign):
     play(campaign, [TARGETS, [("", {"reasoning": "It could"})] * 4])
     (warning,) = told(campaign)
     assert warning.kind == "in-thoughts"
-    assert "a stop sequence may stand in the thoughts" in warning.sentence
+    assert "a stop sequence may occur in the reasoning" in warning.sentence
 
 
 def test_a_model_whose_thoughts_are_nowhere_is_named_and_one_that_thought_once_is_not(campaign):
-    for parser, words in (("think-tags", "skip_special_tokens: false"), ("server", "the server tells none")):
+    for parser, words in (
+        ("think-tags", "skip_special_tokens: false"),
+        ("server", "the server returns none"),
+    ):
         with campaign.database.writing() as session:
             model = {"name": "m", "provider": "openai", "reasoning": [parser, True, False]}
             session.execute(update(Candidate).values(model=model))
@@ -150,7 +153,7 @@ def test_a_model_whose_thoughts_are_nowhere_is_named_and_one_that_thought_once_i
         (warning,) = told(campaign)
         assert warning.kind == "no-thoughts"
         assert warning.sentence.startswith(
-            "no reasoning was found in any of 10 texts of m, which has reasoning: "
+            "no reasoning was found in any of 10 outputs of m, for which the file sets reasoning: "
         )
         assert words in warning.sentence
     play(campaign, [[], [], [("fix", {"reasoning": "x"})]], number=1)
@@ -171,7 +174,7 @@ def test_a_candidate_whose_requests_are_refused_is_named_with_the_servers_words(
     play(campaign, [TARGETS, [None] * 4], outcome=None, reason="refused", detail=detail)
     (warning,) = told(campaign)
     assert warning.kind == "refused"
-    assert warning.sentence.startswith("no text for 4 comparisons, all 4 of b (eliminated) (")
+    assert warning.sentence.startswith("no output for 4 comparisons, all 4 of b (eliminated) (")
     assert words in warning.sentence
     assert "\x1b" not in warning.sentence
 
@@ -183,21 +186,21 @@ def test_a_candidate_whose_requests_are_refused_is_named_with_the_servers_words(
             [f"The category is: {each}." for each in TARGETS],
             {},
             "zero-holds-target",
-            "b (eliminated) scored 0 on all 5 outputs, and 5 of them hold the target: example 'e0' got "
+            "b (eliminated) scored 0 on all 5 outputs, and 5 of them contain the target: example 'e0' got "
             "'The category is: bug.', its target is 'bug'; set the judge's extract, or use judge contains",
         ),
         (
             [f"{each.title()}." for each in TARGETS],
             {},
             "zero-holds-target",
-            "b (eliminated) scored 0 on all 5 outputs, and 5 of them hold the target: example 'e0' got "
-            "'Bug.', its target is 'bug'; use judge normalised, to which case and punctuation are the same",
+            "b (eliminated) scored 0 on all 5 outputs, and 5 of them contain the target: example 'e0' got "
+            "'Bug.', its target is 'bug'; use judge normalised, which ignores case and punctuation",
         ),
         (
             ["How can I help?"] * 5,
             {},
             "zero-all-equal",
-            "b (eliminated) scored 0 on all 5 outputs, and wrote the same each time: example 'e0' got "
+            "b (eliminated) scored 0 on all 5 outputs, and wrote the same output each time: example 'e0' got "
             "'How can I help?', its target is 'bug'; check whether the prompt shows the input",
         ),
         (
@@ -205,14 +208,14 @@ def test_a_candidate_whose_requests_are_refused_is_named_with_the_servers_words(
             {"no_answer": True},
             "zero-unread",
             "b (eliminated) scored 0 on all 5 outputs, and the judge could read none of them: example 'e0' "
-            "got 'Sure', its target is 'bug'; set the judge's extract, or say in the prompt how to answer",
+            "got 'Sure', its target is 'bug'; set the judge's extract, or state in the prompt how to answer",
         ),
         (
             ["Sure", "Well", "Hm", "No", "So"],
             {"no_answer": True, "outcome": None, "reason": "no_answer"},
             "zero-unread",
             "b (eliminated) got no score on all 5 outputs, and the judge could read none of them: example "
-            "'e0' got 'Sure', its target is 'bug'; set the judge's extract, or say in the prompt how "
+            "'e0' got 'Sure', its target is 'bug'; set the judge's extract, or state in the prompt how "
             "to answer",
         ),
     ],
@@ -293,7 +296,7 @@ def test_what_all_candidates_do_is_told_of_all(campaign):
     play(campaign, [["<think>a</think>bug"] * 2] * 3)
     warning, *_ = told(campaign)
     assert warning.sentence.startswith(
-        "6 of 6 texts (100.0%) hold the model's thoughts and are judged with them, all or most of b "
+        "6 of 6 outputs (100.0%) contain the model's reasoning and are judged with it, all or most of b "
         "(eliminated), a, c: set the model's reasoning"
     )
 
@@ -331,10 +334,10 @@ def test_thoughts_that_the_judge_passes_over_are_not_said_to_be_judged(campaign,
 @pytest.mark.parametrize(
     ("empty", "words"),
     [
-        ({7: 2}, "2 of 60 texts (3.3%) are empty, 2 of 5 of c7: "),
-        ({1: 1, 7: 2, 9: 2}, "5 of 60 texts (8.3%) are empty, nearly all of them of c7, c9: "),
-        ({1: 1, 3: 1, 7: 1}, "3 of 60 texts (5.0%) are empty, nearly all of them of c1, c3, c7: "),
-        ({1: 1, 3: 1, 5: 1, 7: 1}, "4 of 60 texts (6.7%) are empty: "),
+        ({7: 2}, "2 of 60 outputs (3.3%) are empty, 2 of 5 of c7: "),
+        ({1: 1, 7: 2, 9: 2}, "5 of 60 outputs (8.3%) are empty, nearly all of them of c7, c9: "),
+        ({1: 1, 3: 1, 7: 1}, "3 of 60 outputs (5.0%) are empty, nearly all of them of c1, c3, c7: "),
+        ({1: 1, 3: 1, 5: 1, 7: 1}, "4 of 60 outputs (6.7%) are empty: "),
     ],
 )
 def test_few_candidates_that_have_nearly_all_of_a_fault_are_named(database, empty, words):
@@ -349,7 +352,7 @@ def test_few_candidates_that_have_nearly_all_of_a_fault_are_named(database, empt
 
 @pytest.mark.parametrize(
     ("outputs", "more"),
-    [(["", ""], ""), (["", "", "hm"], "1 more of 8 texts (12.5%) holds no answer that the judge can read")],
+    [(["", ""], ""), (["", "", "hm"], "1 more of 8 outputs (12.5%) has no answer that the judge can read")],
 )
 def test_empty_outputs_are_not_told_of_again_as_outputs_without_an_answer(campaign, outputs, more):
     play(campaign, [TARGETS, outputs], no_answer=True)
@@ -407,8 +410,8 @@ def test_outputs_that_name_several_labels_are_told_under_judge_contains(labelled
     for warning in found:
         assert warning.about == ("b",)
         assert warning.sentence == (
-            "5 of 10 texts (50.0%) name several of the labels at once, all 5 of b (eliminated), and judge "
-            "contains takes any of them: use judge: {type: choice, options: [bug, docs]}"
+            "5 of 10 outputs (50.0%) contain several labels at once, all 5 of b (eliminated), and judge "
+            "contains accepts any of them: use judge: {type: choice, options: [bug, docs]}"
         )
 
 
@@ -479,7 +482,7 @@ def test_a_large_campaign_is_looked_at_in_part_and_says_so(campaign, monkeypatch
     monkeypatch.setattr(from_outputs, "MOST_LOOKED_AT", 6)
     play(campaign, [TARGETS, [""] * 5, TARGETS])
     (warning,) = told(campaign)
-    assert warning.sentence.startswith("2 of 6 texts that were looked at (33.3%) are empty, all 2 of b (elim")
+    assert warning.sentence.startswith("2 of 6 inspected outputs (33.3%) are empty, all 2 of b (elim")
     with campaign.database.reading() as session:
         rows = list(ask(Look(session, campaign.record), "coverage"))
     assert rows[1]["flagged"] == "2 empty (of the first 2 looked at)"
@@ -541,7 +544,7 @@ def test_a_server_that_ignores_stop_is_judged_up_to_it_and_what_is_stored_stays_
     with faulty_server(reply=letter) as server:
         record = run(serving, served_spec(served_model(server.url), **STOPS))
     assert scores(serving, "letters") == {(1.0, True)}
-    assert "outputs are judged up to there" in warned(serving, record)["stop-ignored"]
+    assert "outputs are judged up to the stop sequence" in warned(serving, record)["stop-ignored"]
     with serving.reading() as session:
         assert list(findings(session)) == []
 
@@ -557,7 +560,7 @@ def test_a_campaign_that_began_when_outputs_were_judged_whole_goes_on_so(serving
         record = run(serving, spec)
     assert "cut_at_stop" not in record.spec
     assert scores(serving, "letters") == {(0.0, True)}
-    assert "outputs are judged whole" in warned(serving, record)["stop-ignored"]
+    assert "outputs are judged as a whole" in warned(serving, record)["stop-ignored"]
 
 
 def test_of_several_texts_a_majority_votes_by_what_is_judged(serving):
@@ -589,5 +592,5 @@ def test_an_answer_that_is_all_in_reasoning_content_is_told_as_empty(serving):
         record = run(serving, served_spec(served_model(server.url, chat=True)))
     told = warned(serving, record)["empty"]
     assert told.startswith(
-        "12 of 12 texts (100.0%) are empty, all or most of one/p0, one/p1: their tokens may "
+        "12 of 12 outputs (100.0%) are empty, all or most of one/p0, one/p1: their tokens may "
     )

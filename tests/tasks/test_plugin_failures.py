@@ -242,8 +242,8 @@ OF_TEXTS = ["prompt", "example", "finish_reason", "input_tokens", "output_tokens
             ["output", "candidate"],
             {
                 (
-                    "the reply of judge grader answers another prompt, as a plug-in would that asks by more "
-                    "than what is stored",
+                    "the reply of judge grader is the answer to another prompt; the calls of a plug-in can "
+                    "depend on more than what is stored",
                     False,
                 )
             },

@@ -132,18 +132,21 @@ def test_a_pair_that_lacks_a_text_has_no_outcome_and_its_texts_are_kept(tmp_path
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE outputs SET score = 1 - score WHERE comparison_id = 1", "its texts come to"),
-        ("UPDATE comparisons SET outcome = 0.9 WHERE id = 1", "its outcome is 0.9, and its texts come to"),
+        ("UPDATE outputs SET score = 1 - score WHERE comparison_id = 1", "the scores of its outputs give"),
+        (
+            "UPDATE comparisons SET outcome = 0.9 WHERE id = 1",
+            "its outcome is 0.9, but the scores of its outputs give",
+        ),
         ("DELETE FROM outputs WHERE comparison_id = 1 AND number = 2", "and 2 of them have scores"),
         (
             "UPDATE outputs SET generation_id = (SELECT generation_id FROM outputs WHERE comparison_id = 1 "
             "AND number = 1) WHERE comparison_id = 1 AND number = 2",
-            "text 2 of several was made by another model, sampling or seed",
+            "output 2 of several was generated with another model, sampling or seed",
         ),
         (
             "UPDATE outputs SET generation_id = (SELECT generation_id FROM outputs WHERE comparison_id = 5 "
             "AND number = 1) WHERE comparison_id = 1 AND number = 1",
-            "text 1 of several answers another prompt",
+            "output 1 of several is the answer to another prompt",
         ),
     ],
 )
@@ -314,7 +317,7 @@ def test_other_objectives_are_told_what_the_texts_come_to(tmp_path, database, ca
     assert wrong(database) == []
     with closing(sqlite3.connect(tmp_path / "results.db")) as connection, connection:
         connection.execute("UPDATE outputs SET score = 1 - score WHERE comparison_id = 1")
-    assert any("its texts come to" in each for each in wrong(database))
+    assert any("the scores of its outputs give" in each for each in wrong(database))
 
 
 def test_the_answer_says_what_a_score_is(tmp_path, database):

@@ -1,4 +1,4 @@
-"""Choices that differ in nothing but their names are told of: their candidates have the same texts."""
+"""Choices that differ only in their names are told of: their candidates have the same texts."""
 
 import shutil
 
@@ -41,7 +41,7 @@ def sentence(path):
 def test_two_of_a_kind_are_told_of_and_have_the_same_texts(database, tmp_path, kind, choices):
     path = write_campaign(tmp_path, "twice", **{"prompts": [PLAIN], kind: choices})
     first = choices[0]["name"]
-    assert sentence(path).startswith(f"{kind} {first} and again differ in nothing but their names: ")
+    assert sentence(path).startswith(f"{kind} {first} and again differ only in their names: ")
     with begun(database, path) as campaign:
         round_ = Steps(campaign).round
         keys = {}
@@ -56,7 +56,7 @@ def test_a_copy_of_a_model_is_the_same_model(tmp_path):
     shutil.copytree(tmp_path / "one", tmp_path / "copy")
     copies = [model(tmp_path, "one"), model(tmp_path, "copy")]
     path = write_campaign(tmp_path, "copies", models=copies)
-    assert sentence(path).startswith("models one and copy differ in nothing but their names: ")
+    assert sentence(path).startswith("models one and copy differ only in their names: ")
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_a_model_that_is_started_otherwise_is_another(tmp_path):
         (
             {"provider": "openai"},
             "<s>[INST] {{ input }}",
-            "its server's tokenizer puts that before what m",
+            "its server's tokenizer adds it to the prompts of m",
         ),
         ({"provider": "openai", "chat": True}, "<|begin_of_text|>{{ input }}", "its chat template puts that"),
-        ({"provider": "vllm", "chat": True}, "<bos>{{ input }}", "its chat template puts that before"),
+        ({"provider": "vllm", "chat": True}, "<bos>{{ input }}", "its chat template adds it"),
         ({"provider": "vllm"}, "<s>{{ input }}", None),
         ({"provider": "transformers"}, "<s>{{ input }}", None),
         ({"provider": "openai"}, "{{ input }}<s>", None),

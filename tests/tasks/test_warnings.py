@@ -60,12 +60,12 @@ NOW_1 = {"version": 1, "options": {"no_answer": 1}}
 @pytest.mark.parametrize(
     ("judge", "code", "judge_and_versions"),
     [
-        ({"type": "rouge"}, {"version": 1}, "rouge reads some outputs differently by now (version 1 when"),
+        ({"type": "rouge"}, {"version": 1}, "rouge now reads some outputs differently (version 1 when"),
         ({"type": "rouge"}, {"version": JUDGES["rouge"].outputs.version}, None),
         (
             {"type": "all", "judges": [{"type": "exact"}, {"type": "any", "judges": [{"type": "code"}]}]},
             {"version": 1, "judges": [NOW_1, {"version": 1, "judges": [{"version": 1}]}]},
-            "code reads some outputs differently by now (version 1 when",
+            "code now reads some outputs differently (version 1 when",
         ),
         ({"type": "of-a-package"}, {"files": {"a.py": "0" * 64}}, None),
         ({"type": "of-a-package"}, {"version": 1}, None),
@@ -77,7 +77,7 @@ def test_a_judge_that_changed_is_told_with_the_command_that_scores_anew(judge, c
     assert (warning is None) == (judge_and_versions is None)
     if warning is not None:
         assert warning.sentence.startswith(f"judge {judge_and_versions}")
-        assert warning.sentence.endswith("winnow rescore mine scores its texts anew")
+        assert warning.sentence.endswith("winnow rescore mine scores its outputs again")
 
 
 def test_a_campaign_without_a_round_has_no_warning(campaign):
@@ -87,7 +87,7 @@ def test_a_campaign_without_a_round_has_no_warning(campaign):
 @pytest.mark.parametrize(
     ("scores", "kind", "words"),
     [
-        ([[0.0, 0.0], [0.0]], "all-zero", "all 3 scores are 0: check some outputs"),
+        ([[0.0, 0.0], [0.0]], "all-zero", "all 3 scores are 0: compare some outputs"),
         ([[1.0, 1.0], [1.0, "-"]], "all-equal", "all 3 scores are 1: check whether the judge"),
         ([[0.5], [0.5]], "all-equal", "all 2 scores are 0.5"),
     ],
@@ -149,7 +149,7 @@ def test_it_is_looked_for_at_twice_as_many_comparisons(database):
         (["sleepy 1", "sleepy 1", "sleepy 1"], None),
         (
             ["sleepy 1", "sleepy 2", "sleepy 2"],
-            "the first texts of m are by sleepy 1, the last by sleepy 2: ",
+            "the first outputs of m are from engine sleepy 1, the last from sleepy 2: ",
         ),
         (["openai vllm/0.9 m", "openai m", "openai vllm/0.10 m"], None),
     ],
@@ -205,7 +205,7 @@ def test_duels_that_the_same_side_always_won_are_told_where_candidates_met_eithe
     duels = either_way_round(database, outcome)
     (warning,) = warnings(duels)
     assert warning.kind == "one-side"
-    assert warning.sentence.startswith(f"the answer shown {place} was always preferred, even when")
+    assert warning.sentence.startswith(f"the output shown {place} was always preferred, even when")
     duels.finish_duels(duels.plan(1, [[0, 1]], [0]), [(1.0 - outcome, [])], stop=True)
     assert warnings(duels) == []
     assert kinds(either_way_round(database, outcome, count=18, name="few")) == []
@@ -237,7 +237,7 @@ def test_more_than_two_in_a_hundred_texts_without_an_answer_are_told(database, c
         outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
     assert kinds(wide) == found
     for warning in warnings(wide):
-        assert warning.sentence.startswith("2 of 50 texts (4.0%) hold no answer that the judge can read")
+        assert warning.sentence.startswith("2 of 50 outputs (4.0%) have no answer that the judge can read")
         assert "counted as wrong" in warning.sentence
 
 
@@ -248,14 +248,14 @@ def test_texts_without_an_answer_that_are_left_unscored_are_called_that(campaign
     with campaign.database.writing() as session:
         outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
         (warning,) = campaign_warnings(Look(session, record), has_ended=False)
-    assert "1 of 2 texts (50.0%) holds no answer that the judge can read and is left unsc" in warning.sentence
+    assert "1 of 2 outputs (50.0%) has no answer that the judge can read and is left unsc" in warning.sentence
 
 
 @pytest.mark.parametrize(
     ("fates", "said"),
     [
-        (("wrong", "unscored"), "is counted as wrong or left unscored by the part of it that reads none: "),
-        (("unscored", "unscored"), "is left unscored by the part of it that reads none: "),
+        (("wrong", "unscored"), "is counted as wrong or left unscored by the part that finds no answer: "),
+        (("unscored", "unscored"), "is left unscored by the part that finds no answer: "),
         (("wrong",), "is counted as wrong: "),
     ],
 )
@@ -293,7 +293,7 @@ def test_more_than_two_in_a_hundred_texts_cut_off_are_told_and_keep_their_scores
             outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
     assert kinds(wide) == found
     for warning in warnings(wide):
-        assert warning.sentence.startswith("2 of 50 texts (4.0%) were cut off by max_tokens")
+        assert warning.sentence.startswith("2 of 50 outputs (4.0%) were cut off by max_tokens")
 
 
 def test_what_has_no_text_counts_among_no_texts(campaign):

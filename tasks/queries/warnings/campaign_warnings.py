@@ -44,7 +44,7 @@ MOST_OF_THE_GAP = 1 / 3
 
 
 def one_example(look: Look, decision: DecisionRecord) -> CampaignWarning | None:
-    """Warning that one example accounts for more than a third of the gap between the best two, or None."""
+    """Warn if one example accounts for more than a third of the best two's gap."""
     names = campaign_records.candidate_names(look.session, look.record.id)
     if decision.best is None or not _compares_two(look.record):
         return None
@@ -53,10 +53,10 @@ def one_example(look: Look, decision: DecisionRecord) -> CampaignWarning | None:
     if second is None:
         return None
     ids = campaign_records.candidate_ids(look.session, look.record.id)
-    if look.record.spec.get("holdout") is None:  # its scores are in the stats too
+    if look.record.spec.get("holdout") is None:  # otherwise the stats include held-out scores
         told = Gap.of_sums(*warning_views.score_sums(look.session, ids[best], ids[second]))
         if told.size <= 0.0 or told.most_worth <= MOST_OF_THE_GAP * told.size:
-            return None  # without a look at every score
+            return None  # without reading every score
     pairs = partial(_pairs, look, ids[best], ids[second])
     gap = Gap.of((a, b) for *_, a, b in pairs())
     if gap.size < ROUNDING or min(gap.counts) < 2:
@@ -75,14 +75,20 @@ def one_example(look: Look, decision: DecisionRecord) -> CampaignWarning | None:
 
 
 def _compares_two(campaign: CampaignRecord) -> bool:
-    """Whether the answer depends on the gap between the two best means; not for gates or `top_m`."""
+    """Whether the answer depends on the gap between the two best means.
+
+    It does not for gates, groups and `top_m`.
+    """
     selector = campaign.spec["selector"]
     is_plain = baseline_name(selector) is None and grouping_of(campaign.spec) is None
     return is_plain and selector["params"].get("top_m", 1) == 1
 
 
 def _pairs(look: Look, first: int, second: int) -> Iterator[tuple[str, int, float | None, float | None]]:
-    """Key, position and both scores of each example on which the two were compared, without held-out ones."""
+    """Key, position and both scores of each example on which two candidates were compared.
+
+    Held-out examples are excluded.
+    """
     found = warning_views.score_pairs(look.session, first, second)
     if look.record.spec.get("holdout") is None:
         return found
@@ -93,7 +99,7 @@ def _pairs(look: Look, first: int, second: int) -> Iterator[tuple[str, int, floa
 
 
 ROUNDING = 1e-9
-"""Rounding tolerance: means that differ by less are equal."""
+"""Tolerance for rounding: means that differ by less are equal."""
 
 
 def _ahead(gap: float) -> str:
@@ -104,18 +110,18 @@ def _ahead(gap: float) -> str:
 
 
 def _second(decision: DecisionRecord, best: int) -> int | None:
-    """The closest opponent of the best candidate, as in an answer's runner-up; None without an opponent.
+    """The arm of the closest opponent of the best, as in an answer's `runner_up`.
 
-    If lower bounds are known, a high estimate on a few examples is not enough; otherwise it is the candidate
-    with the highest estimate.
+    If lower ends are known, a high estimate on a few examples is not enough. Otherwise it is the candidate
+    with the highest estimate. None without an opponent.
     """
     found = decision.differences
     known: Sequence[float | None] = found["lower"] if found is not None and found["against"] == best else ()
-    # Of candidates that joined after the decision it says nothing.
+    # The decision has no difference for candidates that joined after it.
     lower = [*known, *[None] * (len(decision.status) - len(known))]
     rivals: Sequence[tuple[bool, float, float, int]] = [
         (status == "active", -2.0 if behind is None else behind, estimate, -arm)
-        # Of who joined since, who has no estimate either, `lower` says nothing.
+        # `lower` is shorter if candidates joined since, and these have no estimate either.
         for arm, (estimate, status, behind) in enumerate(
             zip(decision.estimates, decision.status, lower, strict=False)
         )
@@ -126,14 +132,17 @@ def _second(decision: DecisionRecord, best: int) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """The difference between two candidates' mean scores."""
+    """Difference between the mean scores of two candidates."""
 
     sums: tuple[float, float]
     counts: tuple[int, int]
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float | None, float | None]]) -> "Gap":
-        """The gap from both scores on each example, None if missing; scores are read once and not kept."""
+        """The gap from both scores of each example; None for a missing score.
+
+        Scores are read once and not stored.
+        """
         sums, counts = [0.0, 0.0], [0, 0]
         for pair in pairs:
             for side, score in enumerate(pair):
@@ -144,21 +153,21 @@ class Gap:
 
     @classmethod
     def of_sums(cls, first: tuple[float, int], second: tuple[float, int]) -> "Gap":
-        """The gap from the sum and number of each candidate's scores."""
+        """The gap from the sum and the number of each candidate's scores."""
         return cls(sums=(first[0], second[0]), counts=(first[1], second[1]))
 
     @property
     def most_worth(self) -> float:
-        """The largest possible effect of leaving out one example: scores are in [0, 1]."""
+        """Largest possible effect of excluding one example, for scores in [0, 1]."""
         return sum(1.0 / (count - 1) if count > 1 else math.inf for count in self.counts)
 
     @property
     def size(self) -> float:
-        """Difference in score units, positive if the first is ahead; 0 if one of them has no score."""
+        """Difference of the means, positive if the first is higher; 0 if one has no score."""
         return self.without(None, None) if min(self.counts) else 0.0
 
     def without(self, first: float | None, second: float | None) -> float:
-        """The gap without an example with these scores; each candidate has others."""
+        """The gap without an example with these scores; each candidate must have others."""
         ahead, behind = (
             (total - (score or 0.0)) / (count - (score is not None))
             for total, count, score in zip(self.sums, self.counts, (first, second), strict=True)
@@ -167,30 +176,35 @@ class Gap:
 
 
 FEWEST_EQUAL = 10
-"""Minimum scores per scored candidate for a warning that all are equal; fewer often are."""
+"""Minimum number of scores per scored candidate for the warning that all are equal, because a few often
+are.
+"""
 
 HARD_ENOUGH = ", and whether the examples are hard enough to tell candidates apart"
 
 FEWEST_OF_ONE_SIDE = 20
-"""Minimum duels of pairs shown in both orders for a warning that one side always won.
-
-For a judge without position bias, this happens in one of half a million campaigns of equal candidates, and
-almost never if one of a pair is better.
+"""Minimum number of duels of pairs shown in both orders for the warning that one side always won. For a judge
+without position bias, this happens in one of half a million campaigns of equal candidates, and almost
+never if one of a pair is better.
 """
 
 FIRST_ROUNDS = 3
-"""Rounds inspected for models without probabilities; servers do not change in this."""
+"""Number of first rounds inspected for models without probabilities.
+Servers do not change in this respect.
+"""
 
 FEWEST_TOLD_EARLY = 50
-"""Minimum comparisons before a running campaign gets warnings: the first few are not informative."""
+"""Minimum number of comparisons before a running campaign gets warnings, because fewer are not
+informative.
+"""
 
 
 def campaign_warnings(look: Look, *, has_ended: bool) -> list[CampaignWarning]:
-    """Return the warnings about a campaign after its last finished round.
+    """The warnings about a campaign after its last finished round.
 
-    All of it is read from the candidates' stats, except the influence of one example: that is read from the
-    scores of two candidates, and only if a best-mean campaign ended with a best one. Duels are read until
-    each side has won one, and of each model the first output and the last.
+    Almost everything is read from the candidates' stats. The scores of two candidates are read only if a
+    best-mean campaign ended with a best candidate, for the influence of one example. Duels are read until
+    each side has won one. Of each model, the first and the last output are read.
     """
     counts = warning_views.counts(look.session, look.record.id)
     of_outputs = output_warnings(look, has_ended=has_ended)
@@ -218,9 +232,9 @@ def campaign_warnings(look: Look, *, has_ended: bool) -> list[CampaignWarning]:
 class EarlyWarnings:
     """Warnings about a running campaign, each kind once.
 
-    They are computed whenever the number of comparisons has doubled, except in the last round, after which
-    the answer has them. Those about single candidates are also computed when another candidate has only
-    zeros, or is eliminated, so that it is named before or at its elimination.
+    They are computed whenever the number of comparisons has doubled, except in the last round, because the
+    answer then has them. Warnings about single candidates are also computed when another candidate has only
+    zeros, or is eliminated. So a candidate is named before or at its elimination.
     """
 
     def __init__(self) -> None:
@@ -239,8 +253,12 @@ class EarlyWarnings:
     ) -> list[CampaignWarning]:
         """Return warnings of kinds, or about candidates, that were not returned before.
 
-        `stop` is whether the campaign stops after this round; `statuses` are the candidates' statuses after
-        it.
+        Args:
+            database: The database of the campaign.
+            campaign: The running campaign.
+            comparisons: Number of comparisons so far.
+            stop: Whether the campaign stops after this round.
+            statuses: Statuses of the candidates after this round, by arm.
         """
         if stop:
             return []
@@ -263,7 +281,7 @@ class EarlyWarnings:
         self._told.update(key for warning in warnings for key in _keys(warning))
 
     def _new_suspects(self, session: Session, campaign: CampaignRecord, statuses: Sequence[str]) -> set[int]:
-        """Candidates without a point, and eliminated ones, that were neither at the last call."""
+        """Candidates that got only zeros, or were eliminated, since the last call."""
         suspects = ids_without_point(session, campaign.id, fewest=FEWEST_WITHOUT_POINT)
         if any(status in OUT for status in statuses):
             ids = campaign_records.candidate_ids(session, campaign.id)
@@ -273,7 +291,7 @@ class EarlyWarnings:
 
 
 def _keys(warning: CampaignWarning) -> set[tuple[Kind, str | None]]:
-    """The kind of a warning with each candidate that it is about."""
+    """The kind of a warning, with each candidate that it is about."""
     return {(warning.kind, name) for name in warning.about or (None,)}
 
 
@@ -286,13 +304,13 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
         return CampaignWarning(
             kind="all-equal",
             sentence=f"all {count_of(counts.scored // 2, 'scored duel')} are ties: check the judge's replies "
-            "and whether the candidates' answers differ at all",
+            "and whether the candidates' outputs differ at all",
         )
     if counts.lowest == 0.0:
         return CampaignWarning(
             kind="all-zero",
-            sentence=f"all {counts.scored:,} scores are 0: check some outputs against their targets, the "
-            "judge and its parameters, and whether the prompts ask for the answer in the form that it reads",
+            sentence=f"all {counts.scored:,} scores are 0: compare some outputs with their targets, and "
+            "check the judge's parameters and whether the prompts ask for answers in the form that it reads",
         )
     # A certificate is about each candidate by itself.
     hard = "" if traits_of(objective).measures_risk else HARD_ENOUGH
@@ -304,11 +322,11 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
 
 
 def _one_side(look: Look) -> CampaignWarning | None:
-    """A warning if an answer's position alone decides: in duels, or in all calls of judge models."""
+    """Warn if an output's position alone decides duels, or all calls of judge models."""
     if not traits_of(look.record.objective).compares_pairs:
         return None
     ask = warning_views.side_that_won
-    if any(True for _ in judging_models(look.record.spec)):  # which are shown the answers in either order
+    if any(True for _ in judging_models(look.record.spec)):  # they receive the outputs in either order
         ask = warning_views.place_that_won
     found = ask(look.session, look.record.id)
     if found is None or found.duels < FEWEST_OF_ONE_SIDE:
@@ -316,19 +334,19 @@ def _one_side(look: Look) -> CampaignWarning | None:
     place = "first" if found.is_first else "second"
     return CampaignWarning(
         kind="one-side",
-        sentence=f"the answer shown {place} was always preferred, even when the same two candidates were "
-        "swapped: check whether the judge reads the answers at all",
+        sentence=f"the output shown {place} was always preferred, even when the same two candidates were "
+        "swapped: check whether the judge reads the outputs at all",
     )
 
 
 def _no_answer(counts: Counts, campaign: CampaignRecord, *, told: int) -> CampaignWarning | None:
-    """A warning about outputs without an answer, except those explained by other warnings."""
+    """Warn about outputs without an answer, except those that other warnings explain."""
     unread = counts.no_answer - told
     if unread <= MOST_FLAGGED * counts.texts:
         return None
     share = _share(unread, counts.texts)
     share = share.replace(" of ", " more of ", 1) if told else share
-    hold, are, some = ("holds", "is", "it") if unread == 1 else ("hold", "are", "some of them")
+    hold, are, some = ("has", "is", "it") if unread == 1 else ("have", "are", "some of them")
     return CampaignWarning(
         kind="no-answer",
         sentence=f"{share} {hold} no answer that the judge can read and "
@@ -348,7 +366,7 @@ def _cut_replies(look: Look) -> CampaignWarning | None:
 
 
 def _no_probabilities(look: Look) -> CampaignWarning | None:
-    """A warning if a judge model never returns the requested probabilities of its verdicts."""
+    """Warn if a judge model usually returns no probabilities of its verdicts."""
     parts = filter(_weighs_verdicts, judge_tree(look.record.spec.get("judge")).parts)
     weighing = {model.get("judge_id", model.get("name")) for part in parts for model in part.models}
     if traits_of(look.record.objective).compares_pairs or not weighing:
@@ -362,8 +380,8 @@ def _no_probabilities(look: Look) -> CampaignWarning | None:
             return CampaignWarning(
                 kind="no-probabilities",
                 sentence=f"{judge} returned no probabilities of its verdicts for {count:,} of the first "
-                f"{count_of(asked[judge], 'output')}, and was asked again for texts, so that most outputs "
-                "take two calls: serve it where log-probabilities are told, or set the judge's read: text",
+                f"{count_of(asked[judge], 'output')}, so most outputs needed a second call for text: use a "
+                "server that returns log-probabilities, or set the judge's read: text",
             )
     return None
 
@@ -374,7 +392,10 @@ def _weighs_verdicts(judge: JudgeNode) -> bool:
 
 
 def _other_engine(look: Look) -> CampaignWarning | None:
-    """A warning if a model's engine changed between runs; changes of servers are found by canaries."""
+    """Warn if a model's engine changed between runs.
+
+    Canaries detect changes of servers.
+    """
     found = engines_by_model(look)
     changed = {
         model: engines
@@ -384,24 +405,27 @@ def _other_engine(look: Look) -> CampaignWarning | None:
     if not changed:
         return None
     model, (first, last) = next(iter(changed.items()))
-    others = f", and {count_of(len(changed) - 1, 'more model')} likewise" if len(changed) > 1 else ""
+    others = f" (and {count_of(len(changed) - 1, 'more model')} changed)" if len(changed) > 1 else ""
     return CampaignWarning(
         kind="other-engine",
-        sentence=f"the first texts of {model} are by {first}, the last by {last}{others}: engines may write "
-        "different texts, so that a model's name stands in part for the one and in part for the other; "
-        "compare some of both, or run the campaign anew under another name with reuse: none",
+        sentence=f"the first outputs of {model} are from engine {first}, the last from {last}{others}: "
+        "engines can generate different outputs for one model; compare some outputs of both, or run the "
+        "campaign under another name with reuse: none",
     )
 
 
 def _fate(campaign: CampaignRecord) -> str:
-    """Words for the score of an output without an answer; each part of a combined judge has its own."""
+    """The score of an output without an answer, in words.
+
+    The parts of a combined judge can differ in it.
+    """
     parts = judge_tree(campaign.spec.get("judge")).parts
     fates = {
         "left unscored" if each.params.get("no_answer") == "unscored" else "counted as wrong"
         for each in parts
     }
-    return " or ".join(sorted(fates)) + (" by the part of it that reads none" if len(parts) > 1 else "")
+    return " or ".join(sorted(fates)) + (" by the part that finds no answer" if len(parts) > 1 else "")
 
 
 def _share(part: int, texts: int) -> str:
-    return f"{part:,} of {texts:,} texts ({percentage(part / texts)})"
+    return f"{part:,} of {texts:,} outputs ({percentage(part / texts)})"

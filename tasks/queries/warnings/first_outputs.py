@@ -1,6 +1,6 @@
-"""Inspect each candidate's first outputs before it can be eliminated by their scores.
+"""Inspect each candidate's first outputs before their scores can eliminate it.
 
-This adds, drops and reorders nothing: it reads outputs of rounds that the selector proposed.
+This does not add, drop or reorder requests: it reads outputs of rounds that the selector proposed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from winnow.tasks.queries.warnings.from_outputs import (
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 
 ENOUGH = 4
-"""Number of outputs at which a candidate is inspected; all outputs if the campaign has fewer."""
+"""Number of outputs at which a candidate is inspected; fewer if the campaign has fewer examples."""
 
 SUSPICIOUS: frozenset[Kind] = frozenset(
     {
@@ -40,7 +40,7 @@ SUSPICIOUS: frozenset[Kind] = frozenset(
         "structure",
     }
 )
-"""Kinds of warnings that suggest a fault of the judge, prompt or settings behind a low score."""
+"""Kinds of warnings that suggest that the judge, the prompt or a setting causes a low score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +59,21 @@ class FirstLook:
 
     suspects: Sequence[Suspect] = ()
     warnings: Sequence[CampaignWarning] = ()
-    """The same findings, with one sentence for all candidates of the same cause."""
+    """The same findings, with one sentence for all candidates with the same cause."""
 
 
 class FirstOutputs:
-    """Inspects each candidate of a running campaign once, as soon as it has enough outputs."""
+    """Inspects each candidate of a running campaign once, when it has enough outputs."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, Looked] | None = None  # with the outputs that were seen so far
+        self._waiting: dict[int, Looked] | None = None  # by arm, with the outputs so far
         self._labels: Sequence[str] | None = None
 
     def look(self, campaign: CampaignSession, judged: JudgedRound) -> FirstLook:
-        """Inspect candidates that have enough outputs since this round, which is not recorded yet."""
+        """Inspect the candidates that have enough outputs since this round.
+
+        The round is not recorded yet.
+        """
         if self._waiting is None:
             self._waiting = _not_looked_at(campaign)
         if not self._waiting:
@@ -114,7 +117,10 @@ def _number(looked: Looked) -> int:
 
 
 def _not_looked_at(campaign: CampaignSession) -> dict[int, Looked]:
-    """Candidates with too few stored outputs for inspection, by arm; empty if outputs are not read."""
+    """Candidates with too few stored outputs for an inspection, by arm.
+
+    Empty if outputs are not read.
+    """
     spec = campaign.record.spec
     if spec.get("output_type", "generate") != "generate" or any(
         each.get("provider") == FUNCTION for each in spec.get("models", ())
@@ -138,7 +144,7 @@ def _not_looked_at(campaign: CampaignSession) -> dict[int, Looked]:
 
 
 def _add_outputs(campaign: CampaignSession, judged: JudgedRound, waiting: dict[int, Looked]) -> None:
-    """Add a round's outputs to those of candidates that have too few."""
+    """Add a round's outputs to those of the candidates that wait for an inspection."""
     texts = {each.id: each for each in judged.texts if isinstance(each, StoredText)}
     arms = {id_: arm for arm, id_ in enumerate(campaign.candidate_ids)}
     examples = campaign.checked.dataset.examples
@@ -159,7 +165,7 @@ def _add_outputs(campaign: CampaignSession, judged: JudgedRound, waiting: dict[i
 
 
 def _sides(comparison: NewComparison) -> Iterator[tuple[int, int]]:
-    """Each candidate of a comparison with its output, the first of several, by id."""
+    """Yield each candidate of a comparison and its (first) output, by id."""
     first = comparison.outputs[0].generation_id if comparison.outputs else comparison.generation_a_id
     if first is not None:
         yield comparison.candidate_a_id, first
@@ -180,7 +186,10 @@ def _sum(first: CandidateCounts, second: CandidateCounts) -> CandidateCounts:
 
 
 def judged_output(example: Example, number: int, text: StoredText, comparison: NewComparison) -> JudgedOutput:
-    """An output with its judgment, as later read from the database; `number` is the example's position."""
+    """An output with its judgment, in the form that is later read from the database.
+
+    Here `number` is the example's position.
+    """
     return JudgedOutput(
         example=example.key,
         example_number=number,

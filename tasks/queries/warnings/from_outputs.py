@@ -1,4 +1,4 @@
-"""Warnings from outputs: the wrong text was judged, or a candidate gives no answers.
+"""Warnings from outputs: wrong text was judged, or a candidate gives no answers.
 
 Only each candidate's first outputs are read, `MOST_LOOKED_AT` per campaign in total, so the time does not
 grow with the campaign. A warning names its candidates, eliminated ones first.
@@ -36,19 +36,19 @@ from winnow.tasks.text.phrases import example_name, list_of, percentage
 from winnow.tasks.text.printable import one_line
 
 MOST_FLAGGED = 0.02
-"""Share of outputs cut off, or without an answer, above which a warning is given."""
+"""Share of outputs that were cut off, or have no answer, above which there is a warning."""
 
 MOST_OF_ONE = 0.5
-"""Minimum share of one candidate's outputs for a warning, even if the total share is small."""
+"""Share of one candidate's outputs at which there is a warning, even if the share of all outputs is small."""
 
 NEARLY_ALL = 0.8
-"""Minimum share of faulty outputs that come from a few candidates, which are then named."""
+"""Share of the faulty outputs at which a few candidates with these outputs are named."""
 
 MOST_NAMED = 3
-"""Maximum number of candidates named for this."""
+"""Maximum number of candidates that are named for having nearly all faulty outputs."""
 
 FEWEST_OF_ONE = 2
-"""Minimum number of a candidate's outputs for a statement about it alone."""
+"""Minimum number of a candidate's outputs for a warning about it alone."""
 
 MOST_LOOKED_AT = 2_000
 """Maximum number of outputs inspected per campaign."""
@@ -57,19 +57,21 @@ MOST_EXAMPLES = 5_000
 """Maximum number of examples whose targets are inspected for labels."""
 
 MOST_CANDIDATES = 500
-"""Maximum number of candidates inspected; those without a point come first."""
+"""Maximum number of candidates inspected; those with only zeros come first."""
 
 FEWEST_WITHOUT_POINT = 4
-"""Minimum outputs of a candidate without a point before its cause is searched, while it is in question."""
+"""Minimum number of outputs of a candidate with only zeros before a cause is searched for, while it is in
+question.
+"""
 
 HOLDS_TARGET = 0.25
-"""Minimum share of a candidate's outputs that contain their targets for a warning about scores of 0."""
+"""Share of a candidate's outputs that contain their targets at which scores of 0 cause a warning."""
 
 MOST_SHOWN = 60
-"""Maximum characters of an output, or a target, in a warning."""
+"""Maximum length of an output, or a target, in a warning, in characters."""
 
 OF_TARGETS = frozenset({"no_target", "unreadable_target"})
-"""Reasons of comparisons without an outcome that are not the output's fault."""
+"""Reasons of comparisons without an outcome that are not caused by the output."""
 
 OUT = frozenset({"eliminated", "dropped", "infeasible", "unfit", "refuted", "worse"})
 """Statuses of candidates that are no longer in question."""
@@ -90,19 +92,23 @@ class Looked:
 
     @property
     def said(self) -> str | None:
-        """Its faults in a few words, such as "12 empty, 3 thoughts"; None if the candidate has no faults."""
+        """Its faults in a few words, such as "12 empty, 3 thoughts"; None without faults."""
         if not self.faults:
             return None
         found = ", ".join(f"{len(outputs)} {fault}" for fault, outputs in self.faults.items())
         n, all_ = len(self.outputs), self.counts.texts
-        return found if n >= all_ else f"{found} (of the first {n} looked at)"
+        return found if n >= all_ else f"{found} (of the first {n} inspected)"
 
     def judged(self, output: JudgedOutput) -> str:
         """The judged part of one of the candidate's outputs."""
         return judged_text(output.text, self.settings) if self.is_cut else output.text
 
     def find_faults(self, spec: JsonView) -> None:
-        """Add the faults of the outputs; `spec` is the campaign's."""
+        """Add the faults of the outputs.
+
+        Args:
+            spec: The campaign's spec.
+        """
         for output in self.outputs:
             seen = Output(output.text, output.reasoning, output.finish_reason)
             for fault in faults_of(seen, self.settings):
@@ -111,9 +117,11 @@ class Looked:
 
 
 def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
-    """Candidates of a campaign with some of their outputs; empty for log-likelihood scoring.
+    """Candidates of a campaign with some of their outputs; empty for log-likelihoods.
 
-    `only` are ids of candidates; None for all.
+    Args:
+        look: The campaign.
+        only: Ids of the only candidates to inspect; None for all.
     """
     if look.record.spec.get("output_type", "generate") != "generate":
         return []
@@ -153,7 +161,7 @@ BEHIND_THOUGHTS = frozenset({"choice", "math", "numeric"})
 
 
 def leaves_thoughts_out(spec: JsonView, text: str) -> bool:
-    """Whether the judge of a campaign itself ignores reasoning in an output."""
+    """Whether the judge of a campaign itself ignores the reasoning in an output."""
     parts = judge_tree(spec.get("judge")).parts
     names = {each.type for each in parts}
     if not names <= BEHIND_THOUGHTS | {"code"} or any(each.params.get("extract") for each in parts):
@@ -173,7 +181,10 @@ def _named(found: Sequence[Looked]) -> str:
 
 
 def coverage(look: Look) -> list[Row]:
-    """The rows of `campaign_views.coverage`, with each candidate's output faults in its first row."""
+    """The rows of `campaign_views.coverage`, with the column `flagged`.
+
+    It has a candidate's output faults, in the candidate's first row.
+    """
     said = {each.counts.name: each.said for each in looked_at(look)}
     return [
         {name: value for name, value in row.items() if name != "detail"}
@@ -184,7 +195,7 @@ def coverage(look: Look) -> list[Row]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Share:
-    """A count among a candidate's inspected outputs."""
+    """Number of a candidate's inspected outputs with some property."""
 
     of: Looked
     part: int
@@ -192,7 +203,7 @@ class _Share:
 
     @property
     def is_most(self) -> bool:
-        """Whether it deserves a warning about the candidate, independent of the others."""
+        """Whether the number deserves a warning about this candidate alone."""
         return self.part >= FEWEST_OF_ONE and self.part >= MOST_OF_ONE * self.all_
 
     def __str__(self) -> str:
@@ -201,7 +212,10 @@ class _Share:
 
 
 def whose(shares: Sequence[_Share]) -> str:
-    """Clause that names the candidates with most faulty outputs; empty if no few candidates stand out."""
+    """Clause that names the candidates with most faulty outputs.
+
+    Empty if no few candidates stand out.
+    """
     most = _in_order(shares)
     how = "all or most of"
     if not most:
@@ -214,7 +228,7 @@ def whose(shares: Sequence[_Share]) -> str:
 
 
 def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
-    """The few candidates with nearly all faulty outputs; empty if these are all candidates."""
+    """The few candidates with nearly all faulty outputs; empty if these are all."""
     having = sorted((each for each in shares if each.part), key=attrgetter("part"), reverse=True)
     all_ = sum(each.part for each in having)
     for n in range(1, min(MOST_NAMED, len(shares) - 1) + 1):
@@ -224,18 +238,18 @@ def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
 
 
 def _in_order(shares: Sequence[_Share]) -> list[_Share]:
-    """Shares large enough for a warning by themselves: eliminated candidates first, then by share."""
+    """Shares that deserve a warning: eliminated candidates first, then by share."""
     most = [each for each in shares if each.is_most]
     return sorted(most, key=lambda each: (each.of.status not in OUT, -each.part / each.all_))
 
 
 def about(shares: Sequence[_Share]) -> tuple[str, ...]:
-    """Names of the candidates whose own share is large enough for a warning."""
+    """Names of the candidates whose own share deserves a warning."""
     return tuple(each.of.counts.name for each in _in_order(shares))
 
 
 def _is_worth_saying(shares: Sequence[_Share]) -> bool:
-    """Whether a relevant share of all outputs, or most of one candidate's, are concerned."""
+    """Whether a relevant share of all outputs, or most of one candidate's, count."""
     part, all_ = sum(each.part for each in shares), sum(each.all_ for each in shares)
     return part > MOST_FLAGGED * all_ or any(each.is_most for each in shares)
 
@@ -243,7 +257,13 @@ def _is_worth_saying(shares: Sequence[_Share]) -> bool:
 def output_warnings(
     look: Look, *, has_ended: bool, only: Collection[int] | None = None
 ) -> list[CampaignWarning]:
-    """Warnings about candidates' outputs; `only` as for `looked_at`. Empty if a function scores."""
+    """Warnings about candidates' outputs; empty if a program's function scores.
+
+    Args:
+        look: The campaign.
+        has_ended: Whether the campaign has ended.
+        only: As in `looked_at`.
+    """
     if any(each.get("provider") == FUNCTION for each in look.record.spec.get("models", ())):
         return []
     found = looked_at(look, only)
@@ -271,7 +291,7 @@ def warnings_about(
         labels: The labels among the campaign's targets; empty if targets are not labels.
         has_ended: Whether the campaign has ended, so that few outputs are enough.
         is_part: Whether the campaign has candidates that are not in `found`.
-        fewest: Minimum outputs of a candidate for a warning about scores that are all 0.
+        fewest: Minimum number of a candidate's outputs for a warning about scores that are all 0.
         zeros: Whether to warn about scores that are all 0 even without a visible cause in the outputs.
     """
     warnings = [
@@ -323,27 +343,29 @@ def _refused(found: Sequence[Looked]) -> CampaignWarning | None:
         remedy = "the model called a tool: tell it to answer in text, or serve it without tools"
     return CampaignWarning(
         kind="refused",
-        sentence=f"no text for {sum(each.part for each in shares):,} comparisons{whose(shares)} "
+        sentence=f"no output for {sum(each.part for each in shares):,} comparisons{whose(shares)} "
         f"({_quoted(said, quote='')}): {remedy}",
         about=about(shares),
     )
 
 
 Warned = Literal["thoughts", "in-thoughts", "empty", "stop-ignored", "structure"]
-"""Faults that deserve a warning; outputs that end with a stop sequence are cut, and need none."""
+"""Faults that deserve a warning.
+Outputs that end with a stop sequence are cut, and need no warning.
+"""
 
 SAID: dict[Warned, tuple[str, str]] = {
     "thoughts": (
-        "holds the model's thoughts and is judged with them",
-        "hold the model's thoughts and are judged with them",
+        "contains the model's reasoning and is judged with it",
+        "contain the model's reasoning and are judged with it",
     ),
     "in-thoughts": (
-        "ended within the model's thoughts, without an answer",
-        "ended within the model's thoughts, without an answer",
+        "ended inside the model's reasoning, without an answer",
+        "ended inside the model's reasoning, without an answer",
     ),
     "empty": ("is empty", "are empty"),
     "stop-ignored": ("continues after a stop sequence", "continue after a stop sequence"),
-    "structure": ("is not of its structured_output", "are not of their structured_output"),
+    "structure": ("does not match its structured_output", "do not match their structured_output"),
 }
 """Verb phrases for each fault, for one output and for several."""
 
@@ -365,7 +387,7 @@ def _of_fault(found: Sequence[Looked], fault: Warned, *, is_part: bool) -> Campa
 
 
 def _unread(found: Sequence[Looked], fault: Warned) -> int:
-    """Number of inspected outputs without an answer because of a fault."""
+    """Number of outputs without an answer because of a fault, estimated from a sample."""
     if fault not in ("empty", "in-thoughts"):
         return 0
     shares = [(each, sum(output.no_answer for output in each.faults.get(fault, ()))) for each in found]
@@ -373,7 +395,7 @@ def _unread(found: Sequence[Looked], fault: Warned) -> int:
 
 
 def _no_thoughts(found: Sequence[Looked]) -> CampaignWarning | None:
-    """A warning about a model whose reasoning should be separated, but was never found."""
+    """Warn about a model whose reasoning should be separated, but was never found."""
     thinking: dict[str, list[Looked]] = {}
     for each in found:
         if each.settings.reasoning is not None:
@@ -384,21 +406,21 @@ def _no_thoughts(found: Sequence[Looked]) -> CampaignWarning | None:
             continue
         reasoning = of_it[0].settings.reasoning
         cause = (
-            "the server tells none (it may need a reasoning parser)"
+            "the server returns none (it may need a reasoning parser)"
             if reasoning is not None and reasoning.parser == "server"
-            else "its server may leave the tags out as special tokens (vLLM's does so unless model_args has "
+            else "its server may omit the tags as special tokens (vLLM does so unless model_args has "
             "skip_special_tokens: false)"
         )
         return CampaignWarning(
             kind="no-thoughts",
-            sentence=f"no reasoning was found in any of {len(outputs):,} texts of {model}, which has "
-            f"reasoning: {cause}; or thinking is off",
+            sentence=f"no reasoning was found in any of {len(outputs):,} outputs of {model}, for which the "
+            f"file sets reasoning: {cause}; or thinking is off",
         )
     return None
 
 
 def _remedy(looked: Looked, fault: Warned) -> str:
-    """The likely cause and remedy, from one candidate with the fault."""
+    """The likely cause and its remedy, from one candidate with the fault."""
     output, settings = looked.faults[fault][0], looked.settings
     if fault == "thoughts":
         return _of_thoughts(output, settings)
@@ -406,17 +428,17 @@ def _remedy(looked: Looked, fault: Warned) -> str:
         if any(each.finish_reason == "length" for each in looked.faults[fault]):
             return "raise max_tokens, or turn thinking off"
         if settings.stop:
-            return "a stop sequence may stand in the thoughts; take it out of stop_seqs"
+            return "a stop sequence may occur in the reasoning; remove it from stop_seqs"
         if settings.reasoning is not None and settings.reasoning.begins_inside:
-            return "check whether its texts really begin within the thoughts (begins_inside)"
+            return "check whether its outputs really begin inside the reasoning (begins_inside)"
         return "check the model's reasoning parser, or turn thinking off"
     if fault == "stop-ignored":
-        how = "up to there" if looked.is_cut else "whole"
+        how = "up to the stop sequence" if looked.is_cut else "as a whole"
         return f"the server ignores stop_seqs; outputs are judged {how}, and all of their tokens are paid for"
     if fault == "structure":
         return (
             "the server ignores structured_output (plain completions of llama.cpp do; try chat: true); "
-            "remove it, or serve the model where it is kept"
+            "remove it, or use a server that supports it"
         )
     return _of_empty(looked, output)
 
@@ -430,7 +452,7 @@ def _of_thoughts(output: JudgedOutput, settings: Settings) -> str:
         and settings.reasoning is not None
         and settings.reasoning.parser == "server"
     ):
-        return "the server does not tell them apart; start it with a reasoning parser, or use think-tags"
+        return "the server does not separate it; start the server with a reasoning parser, or use think-tags"
     return (
         "start the server with a reasoning parser and set reasoning: {parser: server}, turn thinking off, or "
         "set the judge's extract"
@@ -442,17 +464,17 @@ def _of_empty(looked: Looked, output: JudgedOutput) -> str:
     if settings.is_agent:
         return "the agent gave no output, or its run failed (on_failure: empty); its trace says more"
     if output.finish_reason == "length":
-        return "all tokens went elsewhere, such as thoughts; raise max_tokens, or turn thinking off"
+        return "all tokens were used otherwise, such as for reasoning; raise max_tokens, or turn thinking off"
     if settings.stop:
         first = next((each for each in settings.stop if output.text.lstrip(" ").startswith(each)), None)
         named = first or settings.stop[0]
         return (
             f"stop sequence {named!r} may come first; end the prompt so that the answer begins at once, or "
-            "take it out of stop_seqs"
+            "remove it from stop_seqs"
         )
     if output.output_tokens > 1:
         return (
-            "their tokens may all be thoughts (reasoning_content) or special tokens; turn thinking off in "
+            "their tokens may all be reasoning (reasoning_content) or special tokens; turn thinking off in "
             "chat_template_args, or check the server's reasoning parser"
         )
     return "the model ends at once; check its prompt and its chat template"
@@ -468,7 +490,17 @@ def _without_point(
     fewest: int,
     zeros: bool,
 ) -> list[CampaignWarning | None]:
-    """Warnings about candidates without a point, by likely cause; `known` are already explained."""
+    """Warnings about candidates with only zeros, by likely cause.
+
+    Args:
+        campaign: The campaign of the candidates.
+        found: The candidates with their outputs.
+        known: Names of candidates that other warnings explain already.
+        labels: As in `warnings_about`.
+        has_ended: As in `warnings_about`.
+        fewest: As in `warnings_about`.
+        zeros: As in `warnings_about`.
+    """
     if traits_of(campaign.objective).compares_pairs:
         return []
     suspects = [
@@ -489,7 +521,10 @@ def _without_point(
 
 
 def _cause(looked: Looked) -> Kind | None:
-    """Likely cause, by the outputs, of scores that are all 0 or all missing; None if unknown."""
+    """Likely cause of scores that are all 0 or all missing, by the outputs.
+
+    None if no cause is visible.
+    """
     outputs = looked.outputs
     if sum(_holds_target(looked, each) for each in outputs) >= HOLDS_TARGET * len(outputs):
         return "zero-holds-target"
@@ -503,18 +538,21 @@ def _cause(looked: Looked) -> Kind | None:
 
 
 def _is_unread(output: JudgedOutput) -> bool:
-    """Whether the judge could not read an output: it has no answer, or is not a program."""
+    """Whether the judge could not read an output: it has no answer, or is no program."""
     return output.no_answer or "SyntaxError" in (output.answer or "")
 
 
 def _holds_target(looked: Looked, output: JudgedOutput) -> bool:
-    """Whether an output contains one of its targets as a word; single letters are case-sensitive."""
+    """Whether an output contains one of its targets as a word.
+
+    Single letters are case-sensitive.
+    """
     text = looked.judged(output)
     return any(_holds(text, target.strip()) for target in output.targets)
 
 
 def _is_but_for_spelling(text: str, output: JudgedOutput) -> bool:
-    """Whether a judged text equals a target except for case, punctuation and white space."""
+    """Whether a text equals a target except for case, punctuation and white space."""
     said = normalise(text)
     return any(said == normalise(target) for target in output.targets)
 
@@ -542,7 +580,7 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 
 WITH_SPACES = "\u0e00"
-"""Letters before this one are of scripts that put spaces between words."""
+"""Characters before this one belong to scripts that put spaces between words."""
 
 
 def _joins(first: str, second: str) -> bool:
@@ -553,7 +591,10 @@ def _joins(first: str, second: str) -> bool:
 def _several_labels(
     campaign: CampaignRecord, found: Sequence[Looked], labels: Sequence[str]
 ) -> CampaignWarning | None:
-    """Warning about candidates whose outputs name several labels: judge `contains` needs only one right."""
+    """Warn about candidates whose outputs contain several labels.
+
+    The judge `contains` needs only one of them to be right.
+    """
     parts = judge_tree(campaign.spec.get("judge")).parts
     is_any = any(each.type == "contains" and each.params.get("match", "any") == "any" for each in parts)
     if not is_any or not labels:
@@ -570,14 +611,14 @@ def _several_labels(
         return None
     return CampaignWarning(
         kind="several-labels",
-        sentence=f"{_share(shares)} name several of the labels at once{whose(shares)}, "
-        f"and judge contains takes any of them: {_use_choice(labels)}",
+        sentence=f"{_share(shares)} contain several labels at once{whose(shares)}, "
+        f"and judge contains accepts any of them: {_use_choice(labels)}",
         about=about(shares),
     )
 
 
 def _holds_several(text: str, targets: Sequence[str], labels: Sequence[str]) -> bool:
-    """Whether a text contains several labels, not all of them right; nested ones are not counted."""
+    """Whether a text contains several labels, not all right; nested ones do not count."""
     held = [each for each in labels if _holds(text, each)]
     apart = [each for each in held if not any(each != other and _holds(other, each) for other in held)]
     right = {target.strip().casefold() for target in targets}
@@ -585,7 +626,7 @@ def _holds_several(text: str, targets: Sequence[str], labels: Sequence[str]) -> 
 
 
 def _use_choice(labels: Sequence[str]) -> str:
-    """The advice to use judge choice for labels."""
+    """The advice to use the judge `choice` for labels."""
     return f"use judge: {{type: choice, options: {as_options(labels)}}}"
 
 
@@ -602,7 +643,7 @@ def _zero(
     if cause == "zero-holds-target":
         held = [(each, output) for each, output in outputs if _holds_target(each, output)]
         looked, shown = held[0]
-        said += f", and {len(held):,} of them hold the target"
+        said += f", and {len(held):,} of them contain the target"
         contains = any(each.type == "contains" for each in parts)
         if contains:
             remedy = "check the judge's parameters"
@@ -611,7 +652,7 @@ def _zero(
         elif labels:  # first, so that few outputs and all of them lead to the same judge
             remedy = f"{extract}, or {_use_choice(labels)}"
         elif all(_is_but_for_spelling(each.judged(output), output) for each, output in held):
-            remedy = "use judge normalised, to which case and punctuation are the same"
+            remedy = "use judge normalised, which ignores case and punctuation"
         else:
             remedy = f"{extract}, or use judge contains"
     elif cause == "zero-unread":
@@ -619,12 +660,12 @@ def _zero(
         looked, shown = unread[0]
         all_ = "none of them" if len(unread) == n else f"only {n - len(unread):,} of them"
         said += f", and the judge could read {all_}"
-        remedy = f"{extract}, or say in the prompt how to answer"
+        remedy = f"{extract}, or state in the prompt how to answer"
     elif cause == "zero-all-equal":
-        said += ", and wrote the same each time"
+        said += ", and wrote the same output each time"
         remedy = "check whether the prompt shows the input"
     else:
-        remedy = "check some outputs against their targets, and whether the prompt asks for their form"
+        remedy = "compare some outputs with their targets, and check whether the prompt asks for their form"
     return CampaignWarning(
         kind=cause,
         sentence=f"{said}: {_example_of(looked, shown)}; {remedy}",
@@ -633,7 +674,7 @@ def _zero(
 
 
 def shown_output(looked: Looked, kind: Kind) -> str:
-    """One output for a warning about a single candidate, with its target."""
+    """An output with its target, for a warning about a single candidate."""
     of_kind = [output for fault, outputs in looked.faults.items() if fault == kind for output in outputs]
     if kind == "truncated":
         of_kind = [each for each in looked.outputs if each.finish_reason == "length"]
@@ -651,7 +692,7 @@ def _for_target(output: JudgedOutput) -> str:
 
 
 def _quoted(text: str, *, quote: str = "'") -> str:
-    """The beginning of a text, in one line."""
+    """The beginning of a text, on one line."""
     line = one_line(text)
     return f"{quote}{line if len(line) <= MOST_SHOWN else line[: MOST_SHOWN - 1] + '…'}{quote}"
 
@@ -659,6 +700,4 @@ def _quoted(text: str, *, quote: str = "'") -> str:
 def _share(shares: Sequence[_Share]) -> str:
     part, all_ = sum(each.part for each in shares), sum(each.all_ for each in shares)
     is_whole = all_ >= sum(each.of.counts.texts for each in shares)
-    return (
-        f"{part:,} of {all_:,} texts{'' if is_whole else ' that were looked at'} ({percentage(part / all_)})"
-    )
+    return f"{part:,} of {all_:,}{'' if is_whole else ' inspected'} outputs ({percentage(part / all_)})"

@@ -228,7 +228,7 @@ def test_a_prompt_for_an_unknown_campaign_or_one_of_another_objective_is_refused
     assert not (tmp_path / "policy").exists()
     told = refused(tmp_path, "route", "survivr", "--prompt", "x", "--target", "y", code=1)
     assert "no campaign is named 'survivr'; there are: survivor" in told
-    assert "picks is asked of route campaigns" in refused(tmp_path, "query", "survivor", "picks")
+    assert "only route campaigns have the view picks" in refused(tmp_path, "query", "survivor", "picks")
     assert everything(tmp_path) == before
 
 

@@ -63,7 +63,7 @@ def test_a_tokenizer_that_hides_thoughts_is_named_where_nothing_tells_them_apart
     found = hidden_thoughts({"models": [model]})
     assert (found is not None) is special
     if found is not None:
-        assert "the tokenizer of m calls <think> a special token" in found.sentence
+        assert "the tokenizer of m treats <think> as a special token" in found.sentence
     for told in (
         {"reasoning": {}},
         {"chat_template_args": {"enable_thinking": False}},
