@@ -1,1 +1,1 @@
-"""Setup of a campaign in the database from its file: loading, checking, storing."""
+"""Set up a campaign in the database from its file: load, check and store it."""

@@ -1,4 +1,7 @@
-"""`stopping.epsilon: auto`: the tolerance from the size of a benchmark, fixed before the campaign begins."""
+"""`stopping.epsilon: auto`: a tolerance computed from the number of examples.
+
+It is computed once, before the campaign begins.
+"""
 
 import math
 
@@ -10,29 +13,31 @@ from winnow.tasks.spec.selector_traits import GATE, PREFERS_COST
 AUTO = "auto"
 
 OF_1000 = 0.02
-"""Epsilon on 1,000 examples; it changes with 1 / sqrt(n), as the standard error of a difference does."""
+"""Epsilon for 1,000 examples.
+It scales with 1 / sqrt(n), as the standard error of a difference does.
+"""
 LEAST, MOST = 0.01, 0.05
 
 PLACE = "stopping.epsilon"
 
 
 def auto_epsilon(n_examples: int) -> float:
-    """The epsilon for a benchmark with n examples, in units of the score, to two decimals.
+    """The epsilon for a benchmark of n examples, in score units, to two decimals.
 
-    Much smaller differences cost most of the comparisons, and are hardly informative about new examples.
+    Much smaller differences cost most of the comparisons, and say little about new examples.
     """
     return max(LEAST, round(min(MOST, OF_1000 * math.sqrt(1000.0 / n_examples)), 2))
 
 
 def with_epsilon(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
-    """The campaign with a number as its epsilon.
+    """Replace `auto` by a number in a campaign's epsilon.
 
     Args:
         spec: A campaign.
         n_examples: Number of examples of its dataset, including held-out ones.
 
     Raises:
-        SpecError: If the campaign's question needs an explicit number.
+        SpecError: The campaign's question needs an explicit number.
     """
     if spec.stopping.epsilon != AUTO:
         return spec
@@ -43,7 +48,7 @@ def with_epsilon(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
 
 
 def why_a_number(objective: str, selector: str, prefer: object) -> str | None:
-    """The reason why the number of examples cannot set the epsilon; None if it can.
+    """Why the number of examples cannot determine the epsilon; None if it can.
 
     Args:
         objective: The campaign's objective.
@@ -51,13 +56,14 @@ def why_a_number(objective: str, selector: str, prefer: object) -> str | None:
         prefer: The selector's parameter `prefer`; None if it is not set.
     """
     if not traits_of(objective).scores_a_benchmark:
-        return f"epsilon: {AUTO} is for best-mean, and {objective} compares preferences"
+        return f"epsilon: {AUTO} is only for best-mean, and {objective} compares preferences"
     if selector == GATE:
         return (
-            f"epsilon: {AUTO} is not a margin for a gate: say how much worse than the baseline still passes"
+            f"epsilon: {AUTO} does not apply to a gate, where it is how much worse than the baseline passes"
         )
     if selector == PREFERS_COST and prefer == "cost":
         return (
-            f"epsilon: {AUTO} is not a margin for prefer: cost: say how much worse a cheaper candidate may be"
+            f"epsilon: {AUTO} does not apply to prefer: cost, where it is how much worse a cheaper "
+            "candidate may be"
         )
     return None

@@ -1,4 +1,4 @@
-"""Check a campaign: resolve and read everything that it refers to before the first row is written."""
+"""Check a campaign, and all that it refers to, before anything is stored."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,16 +52,16 @@ MOST_VALUES = 100
 def check_campaign(
     spec: CampaignSpec, dataset: Dataset | None = None, *, is_allowed: bool = True, is_stored: bool = False
 ) -> ResolvedCampaign:
-    """Resolve and check everything that a campaign refers to; writes nothing.
+    """Resolve and check everything that a campaign refers to; write nothing.
 
     Args:
         spec: The campaign.
-        dataset: Its data if known already, as on resume; else they are read.
+        dataset: Its data, if known already, as on resume; None to read them.
         is_allowed: See `read_dataset`.
         is_stored: Whether it began with these examples, so that its templates were already tried on them.
 
     Raises:
-        SpecError: If a part is missing or invalid; names the key, the problem and the remedy.
+        SpecError: A part is missing or invalid; gives the key, the problem and the remedy.
     """
     check_people(spec)
     if not is_stored:
@@ -94,7 +94,10 @@ def check_campaign(
 
 
 def _with_budget(checked: ResolvedCampaign) -> ResolvedCampaign:
-    """The campaign with the whole grid as its budget if the file gives none: at least one round."""
+    """Set the whole grid as the budget if the file sets no budget.
+
+    It is at least one round.
+    """
     spec = checked.spec
     if spec.stopping.budget is not None:
         return checked
@@ -103,7 +106,7 @@ def _with_budget(checked: ResolvedCampaign) -> ResolvedCampaign:
 
 
 def _check_fields(spec: CampaignSpec, dataset: Dataset) -> None:
-    """Refuse a campaign that names a field that was omitted from an example."""
+    """Refuse a campaign that names a field which was omitted from examples."""
     tags = {f"tags[{index}]": tag for index, tag in enumerate(spec.tags)}
     others = {
         "prompt_type": spec.prompt_type,
@@ -118,31 +121,34 @@ def _check_fields(spec: CampaignSpec, dataset: Dataset) -> None:
 
 
 def _check_clusters(spec: CampaignSpec, dataset: Dataset) -> None:
-    """Refuse a cluster field that some examples lack, or that the objective does not use."""
+    """Refuse a cluster field that some examples lack, or that does not apply."""
     if spec.dataset.cluster is None:
         return
     traits = traits_of(spec.objective)
     if traits.measures_risk or traits.is_stream:
-        why = "its bets take labels as independent, and those of one cluster are not"
+        why = "its bets need independent labels, and labels of one cluster are not"
         if traits.is_stream:
             why = "prompts arrive one by one"
         raise SpecError(
-            f"is for best-mean and best-duel: {spec.objective} counts single examples: {why}; remove it, and "
-            "keep one example of each cluster",
+            f"is only for best-mean and best-duel: {spec.objective} counts single examples: {why}; remove "
+            "cluster, and keep one example of each cluster",
             path=PLACE,
         )
     clusters = clusters_of([each.fields for each in dataset.examples], spec.dataset.cluster)
     if len(set(clusters)) == 1 < len(clusters):
-        raise SpecError(f"{spec.dataset.cluster} has the same value in every example", path=PLACE)
+        raise SpecError(
+            f"{spec.dataset.cluster} has the same value in every example; name another field", path=PLACE
+        )
 
 
 def require_extras(checked: ResolvedCampaign) -> None:
-    """Refuse a campaign whose engines need missing packages; machines of a cluster have their own.
+    """Refuse a campaign whose engines need packages that are not installed.
 
-    A campaign's file is valid without these packages, because another machine can run it.
+    A campaign's file is valid without these packages, because another machine can run it. The machines of a
+    cluster have their own packages.
 
     Raises:
-        ExtraMissing: If a package is missing; gives the command that installs the first one.
+        ExtraMissing: A package is missing; gives the command that installs the first one.
     """
     if checked.spec.execution.cluster == "ray":
         require("ray", "execution.cluster: ray")
@@ -162,7 +168,8 @@ def _check_devices(checked: ResolvedCampaign) -> None:
         if devices and wanted > len(devices):
             raise SpecError(
                 f"model '{model.name}' needs {wanted} devices (tensor_parallel_size x "
-                f"pipeline_parallel_size), and there are {len(devices)}; name more, or lower its model_args",
+                f"pipeline_parallel_size), and there are {len(devices)}; add devices, or lower "
+                "these arguments",
                 path="execution.devices",
             )
 
@@ -216,7 +223,7 @@ def _check_images(checked: ResolvedCampaign) -> None:
 
 
 def _check_samples(checked: ResolvedCampaign) -> None:
-    """Refuse samples that are all equal or none, and best-of without its judge or samples."""
+    """Refuse samples that are all equal or do not apply, and an incomplete best-of."""
     chooses = checked.spec.judge.type == BEST_OF
     if chooses != (checked.spec.samples is not None and checked.spec.samples.reduce == BEST_OF):
         raise SpecError(
@@ -241,7 +248,7 @@ def _check_samples(checked: ResolvedCampaign) -> None:
 
 
 def _check_tags(checked: ResolvedCampaign) -> None:
-    """Refuse a tag that no example has, or that has more than `MOST_VALUES` values."""
+    """Refuse a tag that no example has, or with more than `MOST_VALUES` values."""
     if not checked.spec.tags:
         return
     examples = checked.dataset.examples
@@ -251,14 +258,14 @@ def _check_tags(checked: ResolvedCampaign) -> None:
         values = {value for example in examples for value in values_of(example.fields, tag)}
         if len(values) > MOST_VALUES:
             raise SpecError(
-                f"{tag} has {len(values)} different values, and a tag may have {MOST_VALUES}; tag by a field "
-                "that groups examples",
+                f"{tag} has {len(values)} different values, and a tag can have at most {MOST_VALUES}; use a "
+                "field that groups examples",
                 path=f"tags[{index}]",
             )
 
 
 def _check_objective(spec: CampaignSpec) -> None:
-    """Refuse a selector of another objective, before the objective's own requirements are checked."""
+    """Refuse a selector of another objective, before the objective's own checks."""
     try:
         objective = describe(spec.selector.name, spec.objective).objective
     except (AlgorithmError, PluginFailed) as error:
@@ -277,13 +284,13 @@ def _check_selector(checked: ResolvedCampaign) -> None:
     spec = checked.spec
     if spec.stopping.ties is not None and spec.selector.name not in ENDS_WITH_TIES:
         raise SpecError(
-            f"ties does not apply to {spec.selector.name}; remove it, or choose one of "
+            f"ties does not apply to {spec.selector.name}; remove ties, or choose one of "
             f"{', '.join(ENDS_WITH_TIES)}",
             path="stopping.ties",
         )
     if EXCESS in spec.selector.params:
         raise SpecError(
-            f"new campaigns always state how much better another candidate can be; remove {EXCESS}",
+            f"new campaigns always report how much better another candidate can be; remove {EXCESS}",
             path=f"selector.params.{EXCESS}",
         )
     for clash in sorted(spec.selector.params.keys() & {*common_params(spec), TIES}):
@@ -305,13 +312,16 @@ def _check_selector(checked: ResolvedCampaign) -> None:
 
 
 def _selector_code(spec: CampaignSpec) -> dict[str, str] | None:
-    """The code of a third-party selector, which must not change during a campaign."""
+    """Digests of a third-party selector's code, which must not change in a campaign.
+
+    None for a built-in selector.
+    """
     entry = third_party(spec.selector.name)
     return None if entry is None else code_digests(entry)
 
 
 def _with_list_prices(checked: ResolvedCampaign) -> ResolvedCampaign:
-    """The campaign with list prices for models without a price, unless its prices are in another currency.
+    """Add list prices for models without a price, unless the currency differs.
 
     Agents report prices themselves, in a currency that only the user knows.
     """
@@ -357,16 +367,20 @@ def _check_gpu_seconds(checked: ResolvedCampaign) -> None:
 
 
 def _try_templates(checked: ResolvedCampaign) -> None:
-    """Try templates on examples, so that errors appear early; see `tasks.data.trial_renders`."""
+    """Render templates on some examples, so that errors appear early.
+
+    See `tasks.data.trial_renders`.
+    """
     different = {each.names[1:3]: each for each in checked.candidates}.values()
     renders = [partial(_render, candidate) for candidate in different]
     try_templates(renders, checked.dataset.examples)
 
 
 def _try_chats(checked: ResolvedCampaign) -> None:
-    """Try chat templates, so that a refused prompt, such as one with a system message, is reported now.
+    """Render chat templates, so that a refused prompt is reported now.
 
-    This tries one example, if the checkpoint is a folder; more is unknown before the model is loaded.
+    An example is a prompt with a system message. This tries one example, if the checkpoint is a folder; more
+    is unknown before the model is loaded.
     """
     example = checked.dataset.examples[0]
     for each in {each.names[:2]: each for each in checked.candidates}.values():
@@ -395,28 +409,31 @@ TRIED = ("rules.", "isolated.")
 NOT_TRIED = ("human", "python")
 
 READS_TARGETS = ("choice", "math", "numeric")
-"""Rule judges that may be unable to read some targets."""
+"""Rule judges that can be unable to read targets."""
 CHECK_READABLE = "winnow.tasks.setup.unread_targets:check_readable"
-"""Import path of the function, so that campaigns with other judges do not load it."""
+"""Import path of the function, so that campaigns with other judges do not import it."""
 
 
 def check_targets(checked: ResolvedCampaign) -> None:
-    """Refuse a dataset without targets if every comparison would be unscored.
+    """Refuse a dataset without targets if no comparison could be scored.
 
     Raises:
-        SpecError: With the judge and the field.
+        SpecError: No comparison could be scored; gives the judge and the field.
     """
     lacking = without_targets(checked)
     if len(lacking) == len(checked.dataset.examples):
         raise SpecError(
             f"judge {checked.spec.judge.type} compares outputs with targets, and no example has one; name "
-            "the field that holds them, or choose a judge that needs none",
+            "the field with the targets, or choose a judge that needs no targets",
             path="dataset.fields.target",
         )
 
 
 def _check_readable(checked: ResolvedCampaign) -> None:
-    """Refuse a campaign whose judge can read no target; see `tasks.setup.unread_targets`."""
+    """Refuse a campaign whose judge can read no target.
+
+    See `tasks.setup.unread_targets`.
+    """
     if (
         checked.spec.judge.type in READS_TARGETS
         and isinstance(checked, ScoredCampaign)
@@ -426,9 +443,9 @@ def _check_readable(checked: ResolvedCampaign) -> None:
 
 
 def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
-    """Examples on which no output can be scored, because they have no target and their judge needs one.
+    """Examples whose outputs cannot be scored, because they have no target.
 
-    This is known for judges that are rules or libraries; for others the result is empty.
+    This is known only for judges that are rules or libraries; for others the result is empty.
     """
     if not isinstance(checked, ScoredCampaign) or traits_of(checked.spec.objective).measures_risk:
         return ()
@@ -444,7 +461,7 @@ def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
 
 
 def class_of(objective: str) -> type[ResolvedCampaign]:
-    """The class of campaigns with this objective."""
+    """The class of campaigns with the given objective."""
     found: type[ResolvedCampaign] = object_at(traits_of(objective).campaign)
     return found
 
@@ -454,23 +471,23 @@ MOST_AROUND = 32
 
 
 def _check_depth(spec: CampaignSpec) -> None:
-    """Refuse judges nested so deep that creating them would exhaust the interpreter's stack."""
+    """Refuse judges that are nested too deep for the interpreter's stack."""
     for judge in judges_of(spec):
         if judge.place.count(".judges[") > MOST_AROUND:
             raise SpecError(
-                f"a judge stands within more than {MOST_AROUND} others; combine the judges in one list",
+                f"a judge is nested inside more than {MOST_AROUND} others; combine the judges in one list",
                 path=judge.place.partition(".judges[")[0],
             )
 
 
 def check_people(spec: CampaignSpec) -> None:
-    """Refuse a human judge in campaigns that it does not support.
+    """Refuse a human judge in campaigns that do not support it.
 
-    These are: a human judge inside another judge, a stream of prompts, `lookahead`, `samples`, and every
+    These are a human judge inside another judge, a stream of prompts, `lookahead`, `samples`, and every
     `output_type` except `generate`.
 
     Raises:
-        SpecError: If the campaign is one of these; names the key and the remedy.
+        SpecError: The campaign is one of these; gives the key and the remedy.
     """
     for judge in judges_of(spec):
         if judge.type == HUMAN and judge.place != "judge":
@@ -482,13 +499,13 @@ def check_people(spec: CampaignSpec) -> None:
         return
     if traits_of(spec.objective).is_stream:
         raise SpecError(
-            f"a stream of prompts cannot wait for people; choose another judge for {spec.objective}",
+            f"a stream of prompts cannot wait for annotators; choose another judge for {spec.objective}",
             path="judge.type",
         )
     if spec.lookahead:
-        raise SpecError("people judge one round at a time; remove lookahead", path="lookahead")
+        raise SpecError("annotators judge one round at a time; remove lookahead", path="lookahead")
     if spec.samples is not None:
-        raise SpecError("people judge one output for each example; remove samples", path="samples")
+        raise SpecError("annotators judge one output for each example; remove samples", path="samples")
     if spec.output_type != "generate":
         raise SpecError(
             f"annotators judge generated outputs, and output_type: {spec.output_type} generates none; "
@@ -501,14 +518,14 @@ if TYPE_CHECKING:
     from winnow.tasks.judges.code.judge import CodeJudge
 
 CODE = "code"
-"""The type of the judge that runs programs."""
+"""Type of the judge that runs programs."""
 
 
 def check_tests(checked: ResolvedCampaign) -> None:
-    """Refuse a judge `code` whose templates fail on an example, or that has no tests for any example.
+    """Refuse a judge `code` whose templates fail on an example, or that has no tests.
 
     Raises:
-        SpecError: If the judge is refused; names the example and the problem.
+        SpecError: The judge is refused; gives the example and the problem.
     """
     spec = checked.spec
     for node in spec.judge.tree().walk():
@@ -520,7 +537,7 @@ def check_tests(checked: ResolvedCampaign) -> None:
         try_templates([partial(_render_tests, judge, place, seen)], checked.dataset.examples)
         are_labels = traits_of(spec.objective).measures_risk and TARGET in judge.variables
         if not any(seen) and not are_labels:
-            raise SpecError("no example has tests; name the field that holds tests", f"{place}.tests")
+            raise SpecError("no example has tests; name the field with the tests", f"{place}.tests")
 
 
 def _render_tests(judge: "CodeJudge", place: str, seen: list[str], example: Example) -> None:

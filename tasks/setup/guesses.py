@@ -1,4 +1,4 @@
-"""Guess the columns, judge and prompt for an undescribed data file. Each guess is shown."""
+"""Guess the columns, judge and prompt for a data file; each guess is shown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from winnow.tasks.data.labels import labels_of
 from winnow.tasks.errors import SpecError, unknown_name
 
 MOST_READ = 2_000
-"""Maximum number of rows used for guesses."""
+"""Maximum number of rows that guesses are based on."""
 
 INPUTS = (
     "input", "question", "text", "prompt", "query", "sentence", "ticket", "message", "content", "document",
@@ -20,19 +20,19 @@ TARGETS = (
     "target", "label", "answer", "expected", "expected_output", "output", "reference", "gold", "ideal",
     "category", "class", "intent", "sentiment", "translation", "summary",
 )  # fmt: skip
-"""Typical column names of inputs and targets, the likeliest first."""
+"""Typical column names of inputs and targets, the most likely first."""
 IDS = ("id", "key", "uid", "uuid")
 
 FEWEST_TO_TELL = 12
 """Minimum number of rows to detect that input and target look swapped."""
 
 LONG_TARGET = 80
-"""Minimum mean length, in characters, of targets that have many right wordings, not one exact answer."""
+"""Minimum mean length, in characters, of targets with many correct wordings instead of one exact answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The columns of a data file by role."""
+    """Columns of a data file, by role."""
 
     input: str
     target: str
@@ -45,10 +45,11 @@ class Columns:
 
 
 def first_rows(path: str) -> list[Row]:
-    """The first rows of a data file.
+    """Read the first rows of a data file.
 
     Raises:
-        DatasetError: If the file cannot be read.
+        DatasetError: The file cannot be read.
+        SpecError: The file has no rows.
     """
     rows = [row for _, row in islice(read_files([path]), MOST_READ)]
     if not rows:
@@ -57,16 +58,16 @@ def first_rows(path: str) -> list[Row]:
 
 
 def columns_of(rows: Sequence[Row], path: str, given: str | None, target: str | None) -> Columns:
-    """The columns of a data file; those not given are guessed from names and contents.
+    """Columns of a data file; those not given are guessed from names and contents.
 
     Args:
         rows: First rows of the file.
-        path: The file, for errors.
-        given: The column of the input; None to guess it.
-        target: The column of the target; None to guess it.
+        path: The file, for error messages.
+        given: Column of the input; None to guess it.
+        target: Column of the target; None to guess it.
 
     Raises:
-        SpecError: If a given column is missing, or no column can be the input or the target.
+        SpecError: A given column is missing, or no column can be the input or the target.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     for option, name in (("--input", given), ("--target", target)):
@@ -105,7 +106,10 @@ def _length(rows: Sequence[Row], name: str) -> int:
 
 
 def look_swapped(rows: Sequence[Row], columns: Columns) -> bool:
-    """Whether input and target look swapped: inputs are few labels, targets are longer and all different."""
+    """Whether input and target look swapped.
+
+    They do if inputs are a few labels, and targets are longer and all different.
+    """
     inputs, targets = targets_in(rows, columns.input), targets_in(rows, columns.target)
     if len(rows) < FEWEST_TO_TELL or not labels_of(inputs) or labels_of(targets):
         return False
@@ -114,7 +118,7 @@ def look_swapped(rows: Sequence[Row], columns: Columns) -> bool:
 
 
 def targets_in(rows: Sequence[Row], column: str) -> list[list[str]]:
-    """The targets of rows as texts; those in a column inside an object are omitted."""
+    """Targets of rows, as texts; columns inside an object are not supported."""
     found = []
     for row in rows:
         value = row.get(column)
@@ -133,7 +137,7 @@ def judge_for(targets: Sequence[Sequence[str]]) -> tuple[str, str]:
     if labels := labels_of(targets):
         return "normalised", f"targets are {len(labels)} labels"
     if sum(map(len, all_)) > LONG_TARGET * len(all_):
-        return "f1", "targets are long texts, of which words are compared"
+        return "f1", "targets are long texts, whose words are compared"
     return "normalised", "targets are short texts; case and punctuation do not matter"
 
 
@@ -146,7 +150,7 @@ def _is_number(text: str) -> bool:
 
 
 def prompt_for(column: str, targets: Sequence[Sequence[str]]) -> str:
-    """A prompt template with the input, and with the labels if targets are few labels."""
+    """Prompt template with the input; if targets are a few labels, also with these."""
     shown = f"{{{{ {column} }}}}"
     if not (labels := labels_of(targets)):
         return shown

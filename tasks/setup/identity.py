@@ -1,7 +1,7 @@
-"""Compare the identities of two definitions of a campaign, and list their differences.
+"""Differences between two definitions of a campaign, by their identities.
 
-An identity also has values that follow from the file's keys or from other files, such as digests. They are
-described in words, and only if the keys do not show the difference already.
+An identity also has values that follow from the file's keys or from other files, such as digests. Their
+changes are described in words, and only if the keys do not show the difference already.
 """
 
 import re
@@ -18,7 +18,7 @@ from winnow.tasks.spec.judge_tree import judge_trees, model_name
 from winnow.tasks.spec.stored_spec import ONLY, fork_command
 
 SHOWN = 80
-"""Maximum length of a printed value; a template can be pages."""
+"""Maximum length of a printed value, in characters; a template can be pages long."""
 
 
 LEAD = 20
@@ -26,9 +26,10 @@ LEAD = 20
 
 
 class Difference(NamedTuple):
-    """One key with a changed value, and both values as printed.
+    """A key with a changed value, and both values as printed.
 
-    In a list of named entries, each entry is a key, `models[NAME]`, and None is a missing entry.
+    In a list of named entries, each entry is a key, `models[NAME]`; its value is None if the entry is
+    missing.
     """
 
     key: str
@@ -44,7 +45,10 @@ class Difference(NamedTuple):
 
 
 def differences(before: object, after: object, key: str = "") -> list[Difference]:
-    """Every key of two JSON values that differs, sorted; a missing key counts as null."""
+    """All keys whose values differ between two JSON values, sorted.
+
+    A missing key counts as null.
+    """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return [
             found
@@ -66,7 +70,10 @@ def differences(before: object, after: object, key: str = "") -> list[Difference
 
 
 def _by_name(value: object) -> dict[str, object] | None:
-    """Entries of a list by name, empty without a list; None if names do not identify the entries."""
+    """Entries of a list by name; empty for None.
+
+    None if the value is not a list of entries with unique names.
+    """
     things = [] if value is None else value
     if not isinstance(things, list) or not all(isinstance(each, Mapping) for each in things):
         return None
@@ -95,7 +102,7 @@ def _of_values(before: object, after: object, key: str) -> Difference:
 
 
 def _shown(text: str, start: int) -> str:
-    """At most `SHOWN` characters, including those from `start` on."""
+    """At most `SHOWN` characters of a text, including those from `start` on."""
     if len(text) <= SHOWN:
         return text
     start = min(start, len(text) - SHOWN)
@@ -105,13 +112,13 @@ def _shown(text: str, start: int) -> str:
 
 
 DIGEST = re.compile("'[0-9a-f]{64}'")
-"""A SHA-256 as printed."""
+"""Pattern of a printed SHA-256."""
 
 OF_CANDIDATES = re.compile(r"(?:model_fingerprints|served_at|few_shot_examples)\..+")
-"""Keys that exist only while a candidate uses the thing that they name."""
+"""Keys that exist only while a candidate uses what they are about."""
 
 VERSION_OF_JUDGE = re.compile(r"(judge|metric)_(?:identity\.)?code\..*\bversion")
-"""The version of one of Winnow's judges."""
+"""Key of a built-in judge's version."""
 
 
 class Change(NamedTuple):
@@ -122,7 +129,7 @@ class Change(NamedTuple):
 
 
 def changes(before: JsonView, after: JsonView) -> list[Change]:
-    """Differences between the identities of two campaigns, sorted; empty if they are equal."""
+    """Differences between the identities of two campaigns, sorted; empty if equal."""
     found = differences(before, after)
     keys = [each.key for each in found]
     told = (each for each in found if not (_follows(each.key, keys) or _is_excluded(each, keys)))
@@ -130,13 +137,13 @@ def changes(before: JsonView, after: JsonView) -> list[Change]:
 
 
 def _is_excluded(found: Difference, keys: list[str]) -> bool:
-    """Whether a key appeared or disappeared because no candidate used its thing before or after."""
+    """Whether a key appeared or disappeared because an exclusion changed its use."""
     is_there_once = OF_CANDIDATES.fullmatch(found.key) and str(None) in (found.before, found.after)
     return bool(is_there_once) and any(_is_in(each, "exclude") for each in keys)
 
 
 def _follows(key: str, keys: list[str]) -> bool:
-    """Whether a key changed only because another key did."""
+    """Whether a key changed only because another key changed."""
     for pattern, causes in FOLLOWS:
         if match := re.fullmatch(pattern, key):
             places = [cause.format(*match.groups()) for cause in causes]
@@ -155,7 +162,7 @@ def _line(found: Difference) -> str:
             "judge" if match.group(1) == "judge" else "metrics",
             " -> ".join(map(str, values)),
         )
-        return f"{place}: this Winnow's judge reads some outputs differently (version {of_versions})"
+        return f"{place}: the judge of this release reads some outputs differently (version {of_versions})"
     if not any(value is not None and DIGEST.fullmatch(value) for value in values):
         return found.line
     for pattern, words in IN_WORDS:
@@ -169,11 +176,11 @@ FILES = re.compile(r"(?:model_fingerprints|judge_identity\.fingerprints|metric_f
 
 
 class IdentityChanged(SpecError):
-    """The spec differs from the stored campaign in a fixed part.
+    """The spec differs from the stored campaign in a part that must not change.
 
     Attributes:
         what: The message without its remedy.
-        found: The changes, if they are known by key.
+        found: The changes; empty if they are not known by key.
     """
 
     has_lines = True
@@ -186,19 +193,19 @@ class IdentityChanged(SpecError):
 
 
 def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
-    """Compare identities; the error shows each difference and how to fork.
+    """Compare identities; the error lists each difference and the command to fork.
 
     Raises:
-        IdentityChanged: If the identities differ.
+        IdentityChanged: The identities differ.
     """
     _refuse(name, given, [_without_folder(each, given) for each in changes(stored, given)])
 
 
 def refuse_other_texts(name: str, stored: object, given: object, identity: JsonView) -> None:
-    """Refuse to start generating in a campaign that used only stored outputs, or the reverse.
+    """Refuse to start or stop generating in a campaign with stored outputs only.
 
     A campaign that uses only stored outputs draws examples differently and reports comparisons without an
-    output. After a change, the answer would be about only part of the comparisons.
+    output. After a change, the answer would be about only a part of the comparisons.
 
     Args:
         name: Name of the campaign.
@@ -207,28 +214,28 @@ def refuse_other_texts(name: str, stored: object, given: object, identity: JsonV
         identity: The new identity.
 
     Raises:
-        IdentityChanged: If the campaign would start or stop generating.
+        IdentityChanged: The campaign would start or stop generating.
     """
     if (stored == ONLY) != (given == ONLY):
         _refuse(name, identity, changes({"reuse": stored}, {"reuse": given}))
 
 
 def _without_folder(change: Change, given: JsonView) -> Change:
-    """The same change, in other words if a model's files are missing rather than changed.
+    """Reword a change if a model's files are missing instead of changed.
 
-    A missing folder then reads as a name on a hub.
+    If its folder is missing, it is taken for a name on a hub.
     """
     match = FILES.fullmatch(change.key)
     for model in _models(given):
         is_it = match is not None and model_name(model) == match.group(1)
         if is_it and _is_weights_alone(model) and not (folder := Path(model["model"])).is_dir():
-            looked = f"is not here (looked for {folder.absolute()})"
+            looked = f"does not exist (looked for {folder.absolute()})"
             return Change(change.key, f"the folder of model {model_name(model)}, {folder}, {looked}")
     return change
 
 
 def _models(identity: JsonView) -> Iterator[JsonView]:
-    """The models of candidates, of the judge and of metrics."""
+    """Yield the models of candidates, of the judge and of metrics."""
     yield from identity.get("models") or ()
     for judge in judge_trees(identity):
         yield from judge.models
@@ -243,13 +250,13 @@ def _is_weights_alone(model: JsonView) -> bool:
 def _refuse(name: str, given: JsonView, found: Sequence[Change]) -> None:
     if found:
         raise IdentityChanged(
-            f"campaign '{name}' was begun with another definition, which may not change",
-            "undo the change, or begin a new campaign that reuses the generations of this one: "
+            f"campaign '{name}' began with another definition, which cannot change",
+            "undo the change, or start a new campaign that reuses the outputs of this one: "
             f"{fork_command(given)}",
             found,
         )
 
 
 def without_growing(identity: Mapping[str, object]) -> dict[str, object]:
-    """An identity without the parts that grow when candidates join."""
+    """An identity without the parts that change when candidates join."""
     return {key: value for key, value in identity.items() if key not in GROWING}

@@ -1,4 +1,4 @@
-"""The JSON schema of a campaign's file: editors use it to complete, explain and check keys."""
+"""JSON schema of a campaign's file, with which editors complete and check keys."""
 
 import ast
 import inspect
@@ -20,14 +20,14 @@ from winnow.tasks.spec.sections.models import OF_MODELS, agent_class
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 DEFAULTED = ("objective", "selector", "stopping")
-"""Keys that can be omitted; the latter two for an objective with a default selector."""
+"""Keys that can be omitted; `selector` and `stopping` only for an objective with a default selector."""
 
 _SEE_CODE = re.compile(r"; see `[\w.]+`")
-"""Pattern of references that are only useful to readers of the code."""
+"""Matches references that are only useful to readers of the code."""
 
 
 class _Explained(GenerateJsonSchema):
-    """Use the string after a field in the source as the field's description."""
+    """Adds the docstring of each field as the field's description."""
 
     def model_schema(self, schema: ModelSchema) -> JsonObject:
         found = super().model_schema(schema)
@@ -42,10 +42,10 @@ class _Explained(GenerateJsonSchema):
 def campaign_schema(
     *, selectors: Sequence[str], judges: Sequence[str], providers: Sequence[str]
 ) -> JsonObject:
-    """Return the schema of a campaign's file as JSON values.
+    """Create the schema of a campaign's file, as JSON values.
 
     It has every key with its allowed values. It does not check combinations of keys, or parameters of judges
-    and selectors: `winnow validate` checks those.
+    and selectors; `winnow validate` checks those.
 
     Args:
         selectors: Suggestions for `selector.name`; other names, of plug-ins, are also valid.
@@ -79,12 +79,12 @@ def _offered(names: Sequence[str]) -> JsonObject:
 
 
 def _made() -> list[type[BaseModel]]:
-    """Classes generated at run time, which have no source code."""
+    """Classes that are created at run time, so that they have no source code."""
     return [agent_class(provider) for provider in AGENTS]
 
 
 def _explanations(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Each field of a model and its bases, with the string after it."""
+    """Yield each field of a model and its bases, with the field's docstring."""
     for part in reversed(model.__mro__):
         if not issubclass(part, BaseModel) or part is BaseModel or part in _made():
             continue

@@ -4,7 +4,7 @@ r"""Parts of a campaign's file that are valid but probably unintended.
 * `'\n'` in single quotes, which is a backslash and an n.
 * Targets that are compared as text in an unusual spelling, such as 5.0.
 * Targets that are lists of answers written as one text, such as ["x", "y"] in a cell.
-* Examples of one document or conversation, in clusters that `dataset.cluster` does not name.
+* Examples in clusters, of one document or conversation, that `dataset.cluster` does not name.
 """
 
 import json
@@ -32,7 +32,7 @@ MOST_RENDERED = 20_000
 """Maximum number of examples for which a prompt is rendered."""
 
 MOST_SHOWN = 60
-"""Maximum length of a quoted text."""
+"""Maximum length of a quoted text, in characters."""
 
 
 class LikelyMistake(NamedTuple):
@@ -43,7 +43,7 @@ class LikelyMistake(NamedTuple):
 
 
 def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """Parts of the file that its user should check, in the order of keys."""
+    """Yield the suspected mistakes of a campaign's file, in the order of its keys."""
     yield from _prompts(checked)
     yield from _other_templates(checked)
     yield from _line_breaks(checked.spec)
@@ -53,24 +53,24 @@ def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 
 def unchanging_prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """Warnings about prompts that lack the intended fields of the example, so that outputs are useless."""
+    """Yield prompts that probably lack fields of the example, so outputs are useless."""
     yield from _prompts(checked)
 
 
 _NAME = r"\s*([A-Za-z_][\w.]*)\s*"
 
 _AS_A_FIELD = re.compile(rf"[$#]\{{{_NAME}\}}|(?<![{{}}$#\\\w])\{{{_NAME}\}}(?!\}})|%\({_NAME}\)s")
-"""A field in the syntax of other tools' templates: ${name}, #{name}, {name}, %(name)s."""
+"""Matches a field in the syntax of other template languages: ${name}, #{name}, {name}, %(name)s."""
 
 _MAYBE_A_FIELD = re.compile(
     rf"<{_NAME}>|\[\[?{_NAME}\]\]?|\$([A-Za-z_]\w*)|\{{\{{\s*['\"]{_NAME}['\"]\s*\}}\}}"
 )
-"""Possible fields in a prompt without fields: <name>, [name], [[name]], $name, {{ 'name' }}."""
+"""Matches what may be a field in a prompt without fields: <name>, [name], [[name]], $name, {{ 'name' }}."""
 
 _NO_NAME = re.compile(r"\{\d*\}|%s")
 
 _IN_BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-"""Parts of a template that jinja2 interprets; the rest is printed unchanged."""
+"""Matches the parts of a template that jinja2 interprets; the rest is printed unchanged."""
 
 
 def _prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
@@ -94,7 +94,7 @@ def _prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 
 def _templates(prompt: PromptSpec, path: str) -> Iterator[tuple[str, str]]:
-    """The templates of a prompt that are about the example, with their keys."""
+    """Yield the templates of a prompt for the example itself, with their keys."""
     for key in ("system", "template"):
         if (source := getattr(prompt, key)) is not None:
             yield f"{path}.{key}", source
@@ -104,7 +104,7 @@ def _templates(prompt: PromptSpec, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _never_changes(candidate: Candidate, dataset: Dataset) -> bool:
-    """Whether different examples get the same prompt; solved (few-shot) examples are left out."""
+    """Whether different examples get the same prompt, apart from solved examples."""
     if candidate.model.shows_images:
         return False
     template = replace(candidate.template, few_shot=None)
@@ -114,7 +114,7 @@ def _never_changes(candidate: Candidate, dataset: Dataset) -> bool:
     for example in islice(dataset.examples, MOST_RENDERED):
         try:
             prompt = template.render(example.fields, example.key)
-        except TemplateError:  # which is told of elsewhere
+        except TemplateError:  # reported elsewhere
             return False
         if asked is None:
             first, asked = prompt, example
@@ -140,7 +140,10 @@ def _same_for_all(
 
 
 def _spelled(source: str, dataset: Dataset) -> str | None:
-    """Clause on a field that a template prints as literal text, with the correct syntax; None without one."""
+    """Clause on a field that a template prints as literal text, with a correction.
+
+    None without such a field.
+    """
     known = {each.casefold(): each for each in dataset.field_names}
     for pattern in (_AS_A_FIELD, _MAYBE_A_FIELD):
         for spelled, field in _fields_as_text(source, pattern):
@@ -153,7 +156,7 @@ def _spelled(source: str, dataset: Dataset) -> str | None:
 
 
 def _other_templates(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """Templates other than prompts that are about an example, but show nothing of it."""
+    """Yield templates other than prompts that should show the example, but do not."""
     spec = checked.spec
     templates = {"embedder.text": spec.embedder.text} if traits_of(spec.objective).is_stream else {}
     if spec.certify is not None and spec.certify.autoevaluator is not None:
@@ -169,7 +172,7 @@ def _same(name: str, why: str) -> str:
 
 
 def _fields_as_text(source: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """Names that a template prints as literal text, as spelled and without markup."""
+    """Yield the names that a template prints as literal text, as spelled and plain."""
     text = source if pattern is _MAYBE_A_FIELD else _IN_BRACES.sub(" ", source)
     for found in pattern.finditer(text):
         yield found[0], next(each for each in found.groups() if each is not None)
@@ -195,14 +198,14 @@ def _line_breaks(spec: CampaignSpec) -> Iterator[LikelyMistake]:
         text = _IN_BRACES.sub(" ", source)
         found = [each for each in _BREAK_IN_TEXT.finditer(text) if each[0][1:] not in _LATEX]
         if found:
-            shown = f"shows a backslash and {_letter(found[0][0])}, and no {_meant(found[0][0])}"
+            shown = f"contains a backslash and {_letter(found[0][0])} instead of a {_meant(found[0][0])}"
             yield LikelyMistake(
                 path, f"{shown}: put the text in double quotes, or write it in lines after a |"
             )
 
 
 def _delimiters(spec: CampaignSpec) -> Iterator[tuple[str, str]]:
-    """Texts that separate or end other texts, with their keys."""
+    """Yield the texts that separate or end other texts, with their keys."""
     settings = [
         (f"models[{at}].generate_config", each.generate_config) for at, each in enumerate(spec.models)
     ]
@@ -234,8 +237,8 @@ def _literal(path: str, text: str, pattern: re.Pattern[str]) -> LikelyMistake:
     meant = pattern.sub(lambda found: {"n": "\n", "t": "\t", "r": "\r"}[found[0][1]], text)
     return LikelyMistake(
         path,
-        f"'{text[:MOST_SHOWN]}' holds a backslash and {_letter(pattern.findall(text)[0])}, as single quotes "
-        f"leave them: write {json.dumps(meant[:MOST_SHOWN], ensure_ascii=False)} in double quotes",
+        f"'{text[:MOST_SHOWN]}' contains a backslash and {_letter(pattern.findall(text)[0])}, which single "
+        f"quotes keep: write {json.dumps(meant[:MOST_SHOWN], ensure_ascii=False)} in double quotes",
     )
 
 
@@ -259,36 +262,36 @@ def _targets(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
         return
     judge, (form, *_) = judges[0]["type"], other_forms(spelled[0])
     those = "a target is" if len(spelled) == 1 else f"{len(spelled)} targets are"
-    counts = f"{form} counts as right, too; write them as answers should be, if {form} is no right answer"
+    counts = f"{form} counts as right, too; if it is wrong, write the targets as answers should be"
     if use_of(judge, judges[0]) == "never":
-        counts = f"judge {judge} takes {form} as wrong; write them as answers should be"
+        counts = f"judge {judge} counts {form} as wrong; write the targets as answers should be"
     yield LikelyMistake(
-        "dataset.fields.target", f"{those} spelled as no model answers, such as {spelled[0]}: {counts}"
+        "dataset.fields.target", f"{those} spelled as no model would answer, such as {spelled[0]}: {counts}"
     )
 
 
 _LIST_AS_TEXT = re.compile(
     r"""\s*(?:\[\s*(?P<quote>['"]).*(?P=quote)\s*,?\s*\]|(?:array\(\[|\{)\s*'.*[\])}])\s*""", re.DOTALL
 )
-"""A list of texts as written by JSON, Python or numpy, or an object as written by Python."""
+"""Matches a list of texts as JSON, Python or numpy write it, or an object as Python writes it."""
 
 
 def _lists_as_text(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """Targets that are a list written as one text, as tables store lists: no output equals such a text."""
+    """Yield targets that are a list written as one text, which equals no output."""
     targets = [target for each in checked.dataset.examples for target in each.targets]
     written = [each for each in targets if _LIST_AS_TEXT.fullmatch(each)]
     if written and any(part["type"] in AS_TEXT for part in _judges(checked.spec)):
         those = "a target is" if len(written) == 1 else f"{len(written)} targets are"
         yield LikelyMistake(
             "dataset.fields.target",
-            f"{those} a list or an object in one text, such as {written[0].strip()[:MOST_SHOWN]}, which is "
-            "compared as a whole; save the data with lists, as .jsonl or .parquet, if each of its parts is a "
-            "right answer",
+            f"{those} a list or an object written as text, such as {written[0].strip()[:MOST_SHOWN]}, which "
+            "is compared as a whole; if each of its parts is a right answer, save the data with lists, as "
+            ".jsonl or .parquet",
         )
 
 
 def _judges(spec: CampaignSpec) -> Iterable[JsonView]:
-    """Judges of single outputs, including nested ones, each with its type and parameters."""
+    """Judges of single outputs, nested ones included, with types and parameters."""
     return [each.params for each in spec.judge.tree().walk() if each.type is not None and not each.inner]
 
 
@@ -297,25 +300,25 @@ NAMES_A_SOURCE = re.compile(
     r"|thread|session|chapter|page|video|patient|parent|cluster)(?:[_. -]?(?:id|key|title|name|index))?",
     re.IGNORECASE,
 )
-"""Typical names of fields that identify an example's document or conversation."""
+"""Matches typical names of fields that identify an example's document or conversation."""
 
 LONG = 200
-"""Characters of a text that no two independent examples share."""
+"""Length, in characters, of a text that two independent examples never share."""
 
 FEWEST, AT_ONCE = 5, 1.5
-"""Minimum number of clusters, and of examples per cluster on average, to detect a field."""
+"""Minimum number of clusters, and of examples per cluster on average, at which a field is reported."""
 
 
 def _clusters(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """A field that groups examples into clusters, or inputs with a common beginning; at most one."""
+    """Yield at most one warning: a field with clusters, or a common beginning of inputs."""
     spec = checked.spec
     if spec.dataset.cluster is not None or traits_of(spec.objective).is_stream:
         return
     examples = list(islice(checked.dataset.examples, MOST_RENDERED))
     remedy = (
-        "if these were drawn together, keep one of each, as a certificate would not hold for clusters"
+        "if these were drawn together, keep one of each, because a certificate does not hold for clusters"
         if traits_of(spec.objective).measures_risk
-        else "if these were drawn together, {}, or claims about new examples are too narrow"
+        else "if these were drawn together, {}; otherwise intervals for new examples are too narrow"
     )
     used = {spec.prompt_type, *spec.tags, None if spec.groups is None else spec.groups.by}
     for name in sorted(set(examples[0].fields) - used - {"input"}):
@@ -337,7 +340,10 @@ def _clusters(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 
 def _alike(values: Sequence[object]) -> str | None:
-    """The number of examples that share their value, in words; None unless they look like small clusters."""
+    """The number of examples that share their value, in words.
+
+    None if the values do not look like small clusters.
+    """
     if not all(isinstance(value, str | int) for value in values):
         return None
     sizes = Counter(map(str, values)).values()

@@ -1,8 +1,9 @@
-"""Loading of a campaign's file into a checked campaign, with every error traced to its line.
+"""Load a campaign's file into a checked campaign; every error names its line.
 
-From a checked campaign, `exhaustive_campaign` derives the one that evaluates everything that it left out, for
-a full table of scores. That one has its own name, so that the first one does not change, and the same models,
-prompts, examples, judge and seed, so that it reuses every output of the first.
+From a checked campaign, `exhaustive_campaign` derives the campaign that also evaluates everything that it
+left out, for a full table of scores. The derived campaign has its own name, so that the first one does not
+change. It has the same models, prompts, examples, judge and seed, so that it reuses every output of the first
+one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,23 +32,26 @@ Approve = Callable[[SpecFile, CampaignSpec], None]
 
 
 Recall = Callable[[CampaignSpec], JsonView | None]
-"""A function that loads the file digests stored in an approved campaign's database, and returns the identity
-of the stored campaign of its name, or None."""
+"""A function that loads the file digests stored in an approved campaign's database. It returns the identity
+of the stored campaign of this name, or None.
+"""
 
 
 def check_campaign_file(
     path: str, overrides: Sequence[str] = (), approve: Approve | None = None, recall: Recall | None = None
 ) -> ResolvedCampaign:
-    """The campaign of a file, with everything that it refers to resolved and checked; writes nothing.
+    """Load the campaign of a file, and check everything that it refers to.
+
+    Nothing is written.
 
     Args:
         path: The YAML file.
         overrides: `key=value` settings that override the file's.
         approve: Called before anything that the campaign refers to is used; None approves everything.
-        recall: Called once the campaign is approved; None opens its database only for that.
+        recall: Called when the campaign is approved; None opens its database only for that.
 
     Raises:
-        SpecError: The message names the file, the line, the key and the remedy.
+        SpecError: The message gives the file, the line, the key and the remedy.
     """
     return check_spec_file(read_spec_file(path, overrides), approve, recall)
 
@@ -55,7 +59,7 @@ def check_campaign_file(
 def check_spec_file(
     file: SpecFile, approve: Approve | None = None, recall: Recall | None = None
 ) -> ResolvedCampaign:
-    """The campaign described by the values of a file; see `check_campaign_file`."""
+    """Check the campaign described by the values of a file; see `check_campaign_file`."""
     spec = parse_spec(file)
     if approve is not None:
         approve(file, spec)
@@ -81,7 +85,7 @@ def check_spec_file(
 
 
 def _read_task(spec: CampaignSpec, *, is_allowed: bool) -> object:
-    """Result of reading the dataset's harness task, which runs it once; None without a harness."""
+    """Read the dataset's harness task, which runs it once; None without a harness."""
     harness = harness_of(spec.dataset)
     return None if harness is None else harness.read(spec.dataset, is_allowed=is_allowed)
 
@@ -96,12 +100,12 @@ def _located(file: SpecFile) -> Iterator[None]:
 
 
 def _may_look_into(storage: str, *, is_allowed: bool) -> bool:
-    """Whether a database may be read: an unapproved file can only connect to files."""
+    """Whether a database can be read; without approval, only SQLite files can."""
     return is_allowed or storage.startswith("sqlite:")
 
 
 def _recalled(spec: CampaignSpec) -> JsonView | None:
-    """Load the file digests stored in the campaign's database, if the database exists.
+    """Load the file digests stored in the campaign's database, if it exists.
 
     Returns:
         The identity of the stored campaign of this name; None if no such campaign is stored.
@@ -114,7 +118,7 @@ def _recalled(spec: CampaignSpec) -> JsonView | None:
 
 
 def with_stored_labels(checked: ResolvedCampaign, *, is_allowed: bool) -> ResolvedCampaign:
-    """The campaign with the stored labels of its database, if its `size` reports labels."""
+    """Add the labels in the campaign's database, if `size` reports labels."""
     storage = checked.spec.storage
     reads_labels = traits_of(checked.spec.objective).measures_risk
     if not reads_labels or not _may_look_into(storage, is_allowed=is_allowed):
@@ -125,19 +129,21 @@ def with_stored_labels(checked: ResolvedCampaign, *, is_allowed: bool) -> Resolv
 
 
 PAIRS_AT_ONCE = 10_000
-"""Pairs per round: every round needs every model, so few rounds load them rarely."""
+"""Number of pairs per round.
+Every round needs every model, so with few rounds models are loaded rarely.
+"""
 
 
 def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
-    """The campaign that scores every candidate of another one on every example.
+    """Derive the campaign that scores every candidate of another one on every example.
 
     Raises:
-        SpecError: If the objective is not best-mean, or the name leaves no room for the suffix.
+        SpecError: The objective is not best-mean, or the name with its suffix is too long.
     """
     spec = checked.spec
     if not traits_of(spec.objective).scores_a_benchmark:
         raise SpecError(
-            f"--exhaustive scores every candidate on every example, and '{spec.name}' asks for "
+            f"--exhaustive scores every candidate on every example, and '{spec.name}' has objective "
             f"{spec.objective}; remove --exhaustive"
         )
     name = exhaustive_name(spec.name)

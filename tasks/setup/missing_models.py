@@ -1,13 +1,13 @@
-"""Detect missing models at the start: each model gets one request before anything is stored.
+"""Detect missing models at the start, by one request to each model.
 
-A model is missing if its server does not have it, refuses the key or does not answer after all retries, or if
-its hub does not have it. A campaign with missing models is refused, or begins without them if its file allows
-that: the error probability is then divided among the remaining candidates. A server's list of models is not
-used, because gateways list only some of their models: only an answer to a request shows that a model is
-available.
+Nothing is stored before. A model is missing in three cases: its server does not have it, or refuses the key;
+its server does not answer after all retries; or its hub does not have it. A campaign with missing models is
+refused, or begins without them if its file allows that. The error probability is then divided among the
+remaining candidates. A server's list of models is not used, because gateways list only some of their models:
+only an answer to a request shows that a model is available.
 
 A model with `structured_output` also gets a short request with it. If the answer cannot be the beginning of
-the structure, the server ignores it, which is reported before anything is spent.
+the structure, the server ignores the key, which is reported before anything is spent.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,13 +30,13 @@ from winnow.tasks.text.phrases import count_of, list_of
 from winnow.tasks.text.printable import one_line
 
 LONGEST_CAUSE = 300
-"""Maximum characters shown of the cause of a missing model."""
+"""Maximum length of the shown cause of a missing model, in characters."""
 
 LONGEST_SHOWN = 40
-"""Maximum characters shown of an answer."""
+"""Maximum length of a shown answer, in characters."""
 
 MOST_TOKENS = 16
-"""Tokens of a test answer for a structure."""
+"""Maximum number of tokens of a test answer for a structure."""
 
 
 class ModelsMissing(SpecError):
@@ -49,22 +49,23 @@ class Presence(NamedTuple):
     checked: ResolvedCampaign
     """The campaign without the candidates of missing models."""
     missing: Mapping[str, str]
-    """Missing models, with the cause for each."""
+    """The cause for each missing model, by name."""
     unstructured: Mapping[str, str] = {}
-    """Models whose servers ignore `structured_output`, with the output of each."""
+    """An output of each model whose server ignores `structured_output`, by name."""
 
 
 def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Presence:
-    """Send a request to each model without an answer so far, and leave out missing ones if allowed.
+    """Send a request to each new model; leave out missing ones if the file allows it.
 
     Args:
         checked: The campaign as described by its file.
-        stored: The identity of the stored campaign of this name; None if the campaign begins now. Requests go
-            only to models that are new to it and can join.
+        stored: The identity of the stored campaign of this name; None if the campaign begins now. If it is
+            stored, requests
+            go only to models that are new to it and can join.
 
     Raises:
-        ModelsMissing: If a required model is missing.
-        SpecError: If too few candidates are left without the missing models.
+        ModelsMissing: A required model is missing.
+        SpecError: Too few candidates are left without the missing models.
     """
     known = () if stored is None else [str(each["name"]) for each in stored["models"]]
     new = [each for each in checked.models_to_ask if each.name not in known or stored is None]
@@ -82,7 +83,7 @@ def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Pre
     unstructured: Mapping[str, str] = {}
     if checked.takes_more_candidates:
         missing, unstructured = missing_models(checked, joining)
-    else:  # those that were left out when it began stay so; others are refused with what may not change
+    else:  # models that were missing at the start stay so; the check of the identity refuses others
         missing = {each.name: absent[each.name] for each in joining if each.name in absent}
     refused = {name: why for name, why in missing.items() if name not in absent}
     if refused and not checked.spec.execution.allow_missing:
@@ -93,14 +94,16 @@ def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Pre
 def missing_models(
     checked: ResolvedCampaign, models: Sequence[ModelRef]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Send a request to each of these models; see `Presence`, by name, in the order of the models.
+    """Send a request to each of the given models, and find those that are missing.
 
     Returns:
-        The cause for each missing model, and the outputs of servers that ignore `structured_output`.
+        The cause for each missing model, and an output of each server that ignores `structured_output`, by
+            model name in the
+        given order.
     """
     served = [each for each in models if each.provider in REMOTE]
     found, unstructured = _answers(checked, served)
-    if checked.spec.execution.cluster is None:  # the machines of a cluster have caches of their own
+    if checked.spec.execution.cluster is None:  # machines of a cluster have their own caches
         for model in models:
             if (
                 model not in served
@@ -115,7 +118,7 @@ def missing_models(
 def _structured_requests(
     checked: ResolvedCampaign, alike: Sequence[ModelRef], contact: Request
 ) -> list[Request]:
-    """A short request for each structure required of the models of one engine."""
+    """Short requests, one for each structure that candidates of one engine require."""
     names = {each.name for each in alike}
     structures = {
         each.sampling.structure: each.sampling
@@ -131,13 +134,18 @@ def _structured_requests(
 
 
 def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dict[str, str], dict[str, str]]:
-    """Send requests to served models in parallel: causes of missing answers, outputs without structure."""
+    """Send requests to served models in parallel.
+
+    Returns:
+        The cause for each model without an answer, and outputs that ignore a required structure, by model
+            name.
+    """
     by_engine: dict[str, list[ModelRef]] = {}
     for model in served:
         by_engine.setdefault(engine_key(model), []).append(model)
     if not by_engine:
         return {}, {}
-    # Imported here: a campaign that is decided asks nothing, and answers at once.
+    # Imported here because a decided campaign sends no requests, and should answer at once.
     from winnow.tasks.campaign.contacts import OUT_OF_REACH, contact_request
     from winnow.tasks.campaign.placement import with_limits
     from winnow.tasks.engines.pool.pool import EnginePool
@@ -174,19 +182,19 @@ def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dic
 
 
 def unstructured_words(unstructured: Mapping[str, str]) -> str:
-    """A sentence on models whose servers ignore `structured_output`, with one of their outputs."""
+    """Sentence on models whose servers ignore `structured_output`, with one output."""
     said = one_line(next(iter(unstructured.values())))
     shown = said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
     is_one = len(unstructured) == 1
     return (
         f"check: the {'server' if is_one else 'servers'} of {list_of(list(unstructured))} "
-        f"{'ignores' if is_one else 'ignore'} structured_output (an answer began '{shown}'): serve the model "
-        "where it is kept, or remove it; plain completions of llama.cpp ignore it (chat: true)"
+        f"{'ignores' if is_one else 'ignore'} structured_output (an answer began '{shown}'): use a server "
+        "that supports it, or remove it; plain completions of llama.cpp ignore it (set chat: true)"
     )
 
 
 def _cause(detail: str) -> str:
-    """Why a model is missing, without the leading model name."""
+    """Why a model is missing, without the model's name at the beginning."""
     _, found, cause = detail.partition("': ")
     cause = cause if found else detail
     return cause if len(cause) <= LONGEST_CAUSE else f"{cause[: LONGEST_CAUSE - 1]}…"
@@ -196,7 +204,7 @@ def _without(checked: ResolvedCampaign, missing: Mapping[str, str]) -> ResolvedC
     """The campaign without the candidates of missing models.
 
     Raises:
-        ModelsMissing: If a missing model is required.
+        ModelsMissing: A missing model is required.
     """
     needed = [each.name for each in checked.models_needed if each.name in missing]
     if needed or all(each.model.name in missing for each in checked.candidates):
@@ -204,11 +212,11 @@ def _without(checked: ResolvedCampaign, missing: Mapping[str, str]) -> ResolvedC
     try:
         return check_campaign(_spec_without(checked, missing.keys()), checked.dataset)
     except SpecError as error:
-        raise SpecError(f"without {missing_words(missing)}, which cannot be reached: {error}") from error
+        raise SpecError(f"without the unreachable {missing_words(missing)}: {error}") from error
 
 
 def _spec_without(checked: ResolvedCampaign, names: Collection[str]) -> CampaignSpec:
-    """The spec without some models and their candidates' settings."""
+    """The spec without some models and the settings of their candidates."""
     spec = checked.spec
     candidates = {each.name for each in checked.candidates if each.model.name in names}
     params = dict(spec.selector.params)
@@ -234,12 +242,12 @@ def _spec_without(checked: ResolvedCampaign, names: Collection[str]) -> Campaign
 
 
 def _refusal(checked: ResolvedCampaign, missing: Mapping[str, str], *, goes_on: bool = False) -> str:
-    """One sentence with all missing models, their causes, and the remedy."""
+    """Sentence with all missing models, their causes, and the remedy."""
     needed = [each.name for each in checked.models_needed if each.name in missing]
     is_all = all(each.model.name in missing for each in checked.candidates)
     remedy = "correct them or start their servers"
     if needed:
-        remedy += f" (the campaign cannot do without {list_of(needed)})"
+        remedy += f" (the campaign needs {list_of(needed)})"
     elif not is_all and not checked.spec.execution.allow_missing:
         verb = "continue" if goes_on else "begin"
         remedy += f", or {verb} without them: --allow-missing (execution.allow_missing: true)"

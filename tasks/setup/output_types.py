@@ -1,4 +1,4 @@
-"""Check the output type of a campaign: generation, or log-likelihoods of given texts."""
+"""Check the output type of a campaign: generated text, or log-likelihoods."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig, Structure
 from winnow.tasks.spec.sections.models import ModelSpec
 
 CHECK_SCHEMA = "winnow.tasks.judges.isolated.json_schema:check_schema"
-"""Import path of the function, so that campaigns without schemas do not load it."""
+"""Import path of the function, so that campaigns without schemas do not import it."""
 
 NEEDED: dict[str, OutputType] = {
     "acc": "multiple-choice",
@@ -28,15 +28,18 @@ NEEDED: dict[str, OutputType] = {
     "greedy": "loglikelihood",
     "word_perplexity": "perplexity",
 }
-"""Judges that read log-likelihoods instead of an output, and the output type that each needs."""
+"""Output type that each judge of log-likelihoods needs, by judge."""
 
 
 def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
-    """The rules for the texts that models score; None if models generate.
+    """Check the output type; return the rules for the texts that models score.
+
+    None if models generate.
 
     Raises:
-        SpecError: If the spec's other keys are incompatible with its output_type, or an example has no
-            choices, or none that is its target.
+        SpecError: Other keys of the spec are incompatible with its output_type, or an example has no choices,
+            or no choice
+            that is its target.
     """
     spec = checked.spec
     _check_judge(spec, spec.judge, "judge")
@@ -48,8 +51,8 @@ def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
     _refuse_sampling(spec)
     if spec.output_type == "loglikelihood" and traits_of(spec.objective).measures_risk:
         raise SpecError(
-            "output_type: loglikelihood writes no text that people could label, which certify is about; ask "
-            "best-mean",
+            "output_type: loglikelihood generates no text that people can label, which certify needs; use "
+            "objective: best-mean",
             path="output_type",
         )
     if spec.output_type == "perplexity":
@@ -74,7 +77,7 @@ def _check_judge(spec: CampaignSpec, given: JudgeSpec, place: str) -> None:
         needed = NEEDED.get(name, spec.output_type)
         if needed != spec.output_type:
             raise SpecError(
-                f"judge {name} reads log-likelihoods of output_type: {needed}; ask for those, or choose "
+                f"judge {name} reads log-likelihoods of output_type: {needed}; set output_type, or choose "
                 "another judge",
                 path=f"{judge.place}.type",
             )
@@ -82,11 +85,11 @@ def _check_judge(spec: CampaignSpec, given: JudgeSpec, place: str) -> None:
     if spec.output_type == "perplexity" and own not in NEEDED:
         fitting = ", ".join(name for name, needed in NEEDED.items() if needed == "perplexity")
         raise SpecError(
-            f"models write no text with output_type: perplexity; choose {fitting}", f"{place}.type"
+            f"models generate no text with output_type: perplexity; choose {fitting}", f"{place}.type"
         )
     if own in NEEDED and given.params.get("extract") is not None:
         raise SpecError(
-            f"judge {own} reads log-likelihoods and no text; remove extract", path=f"{place}.extract"
+            f"judge {own} reads log-likelihoods instead of text; remove extract", path=f"{place}.extract"
         )
 
 
@@ -127,13 +130,13 @@ def _refuse_sampling(spec: CampaignSpec) -> None:
 def _refuse_other_texts(spec: CampaignSpec) -> None:
     if traits_of(spec.objective).measures_risk:
         raise SpecError(
-            "output_type: perplexity needs no human labels, which certify is about; ask best-mean",
+            "output_type: perplexity has no human labels, which certify needs; use objective: best-mean",
             path="output_type",
         )
     for key in ("prompts", "guardrails"):
         if len(getattr(spec, key)) > (key == "prompts"):
             raise SpecError(
-                "output_type: perplexity weighs the one prompt itself, and says nothing of different texts; "
+                "output_type: perplexity scores the prompt itself, and cannot compare different prompts; "
                 "give one prompt, such as '{{ input }}', and no guardrails",
                 path=key,
             )
@@ -152,18 +155,20 @@ def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> Non
         )
     if model.provider == "litellm":
         raise SpecError(
-            "litellm tells no log-likelihoods; choose provider vllm or transformers, or a server of vLLM's",
+            "litellm returns no log-likelihoods; choose provider vllm or transformers, or a vLLM server",
             path=f"{place}.provider",
         )
     remote = model.provider in REMOTE
     if remote and output_type == "perplexity" and is_openais_own(model.model_base_url):
         raise SpecError(
-            "OpenAI's own server does not tell how probable a text is; choose provider vllm or transformers, "
-            "or a server of vLLM's",
+            "OpenAI's own server returns no log-likelihood of a text; choose provider vllm or transformers, "
+            "or a vLLM server",
             path=f"{place}.provider",
         )
     if model.chat and output_type == "perplexity":
-        raise SpecError("output_type: perplexity weighs a text as it is; remove chat", path=f"{place}.chat")
+        raise SpecError(
+            "output_type: perplexity scores a text without a chat template; remove chat", path=f"{place}.chat"
+        )
     if model.chat and remote:
         raise SpecError(
             "a server returns no log-likelihoods of a chat; remove chat, or choose provider vllm or "
@@ -173,7 +178,7 @@ def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> Non
 
 
 def _try_choices(checked: ResolvedCampaign, choices: Choices) -> None:
-    """Refuse an example that has no choices, or none that is its target."""
+    """Refuse an example that has no choices, or no choice that is its target."""
     judge = checked.spec.judge
     scorer = create_judge(judge.type, **judge.params) if judge.type in NEEDED else None
     for example in checked.dataset.examples:
@@ -189,12 +194,13 @@ def _try_choices(checked: ResolvedCampaign, choices: Choices) -> None:
 
 
 def check_structured_outputs(spec: CampaignSpec) -> None:
-    """Refuse a regex that does not compile, and, if jsonschema is installed, an invalid schema.
+    """Refuse a regex that does not compile, and an invalid JSON schema.
 
-    Engines report unsupported features themselves; only they can check grammars.
+    Schemas are only checked if jsonschema is installed. Engines report unsupported features themselves; only
+    they can check grammars.
 
     Raises:
-        SpecError: With the key.
+        SpecError: A structured output is invalid; gives the key.
     """
     for place, given in _places(spec):
         if given.regex is not None:

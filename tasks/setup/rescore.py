@@ -1,10 +1,11 @@
-"""The campaign that judges another campaign's stored outputs with another judge, without generating.
+"""Derive the campaign that judges another one's stored outputs with another judge.
 
-It has the candidates, examples, selector and seed of the first one, which identify its outputs, and uses them
-by `reuse: only`; it draws its examples again, as described in `tasks.campaign.example_seed`. A pair without
-an output has no outcome: it counts as anything from 0 to 1 in every interval and claim, because the available
-outputs depend on the first judge's verdicts. So no candidate is dropped for missing outputs (`fail_on_error:
-1`), and earlier scores, by another judge, are not used.
+It generates nothing. It has the candidates, examples, selector and seed of the first campaign, which identify
+its outputs, and uses them by `reuse: only`. It draws its examples again, as described in
+`tasks.campaign.example_seed`. A pair without an output has no outcome: it counts as anything from 0 to 1 in
+every interval and claim, because the available outputs depend on the first judge's verdicts. So no candidate
+is dropped for missing outputs (`fail_on_error: 1`). Earlier scores, which are those of another judge, are not
+used.
 """
 
 from dataclasses import dataclass, replace
@@ -43,15 +44,15 @@ JUDGE = "judge"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTexts:
-    """Counts of a campaign's outputs that can be judged again."""
+    """Number of a campaign's outputs that can be judged again."""
 
     name: str
     pairs: int
     """Number of pairs of a candidate and an example in the campaign."""
     with_text: int
-    """Number of the pairs with an output."""
+    """Number of these pairs with an output."""
     least: int
-    """Number of these for the candidate with the fewest; `most` is the largest number."""
+    """Number of pairs with an output for the candidate with the fewest; `most` is the largest number."""
     most: int
     examples: int
     asked: int
@@ -59,7 +60,7 @@ class StoredTexts:
 
     def __str__(self) -> str:
         told = (
-            f"'{self.name}' has texts for {amount(self.with_text)} of {amount(self.pairs)} pairs of a "
+            f"'{self.name}' has outputs for {amount(self.with_text)} of {amount(self.pairs)} pairs of a "
             f"candidate and an example ({self.least} to {self.most} of {self.examples} by candidate)"
         )
         left = self.pairs - self.with_text
@@ -88,15 +89,16 @@ def rescoring_campaign(
     Args:
         database: The database of the other campaign.
         name: Name of the other campaign.
-        judge: A YAML file with a judge in the form of a campaign's file, or the judge itself; None for the
-            other campaign's judge in its current version.
+        judge: A YAML file with a judge in the form of a campaign's file, or the judge itself. None for the
+            other campaign's
+            judge in its current version.
         new_name: Name of the new campaign; None for the other campaign's name with the suffix "-rescored".
         overrides: `key=value` settings that override the other campaign's.
         approve: Called before anything that the campaign refers to is used.
 
     Raises:
-        CampaignNotFound: If no campaign has this name.
-        SpecError: If the campaign cannot be judged again, or the judge is invalid.
+        CampaignNotFound: No campaign has this name.
+        SpecError: The campaign cannot be judged again, or the judge is invalid.
     """
     new_name = new_name or f"{name}{SUFFIX}"
     with database.reading() as session:
@@ -111,16 +113,16 @@ def rescoring_campaign(
     file = overriding(own if judge is None else _with_judge(values, judge), overrides)
     spec = parse_spec(file)
     if spec.judge.spare is not None:
-        raise SpecError(f"rescore judges every stored text; remove {SPARE}", path=f"{JUDGE}.{SPARE}")
+        raise SpecError(f"rescore judges every stored output; remove {SPARE}", path=f"{JUDGE}.{SPARE}")
     if (spec.reuse, spec.storage) != (ONLY, database.url):
-        raise SpecError("--set: rescore takes stored texts of one database; remove reuse and storage")
+        raise SpecError("--set: rescore uses the stored outputs of one database; remove reuse and storage")
     if spec.seed != first.spec["seed"]:
         raise SpecError(
-            f"--set: texts are found by the seed they were drawn by, {first.spec['seed']}; remove seed"
+            f"--set: stored outputs are found by the seed of '{name}', {first.spec['seed']}; remove seed"
         )
     if (spec.dataset, spec.name) != (dataset, new_name):
         raise SpecError(
-            f"--set: rescore judges texts on the examples of '{name}', and --name names what comes of it; "
+            f"--set: rescore judges outputs on the examples of '{name}', and --name names the new campaign; "
             "remove dataset and name"
         )
     spec = _without_old_prices(spec, first)
@@ -134,12 +136,12 @@ def rescoring_campaign(
             each.try_out()
     except SpecError as error:
         raise SpecError(f"{_place(file, error.path or '', name)}: {error.message}") from error
-    # Its texts are found under the keys that they were stored under.
+    # Outputs are found under the keys that the first campaign stored them under.
     return replace(checked.begun_at(first.spec["served_at"]), text_rules=rules_of(first.spec))
 
 
 def texts_of(session: Session, name: str) -> StoredTexts:
-    """Counts of a campaign's outputs that can be judged again."""
+    """Number of a campaign's outputs that can be judged again."""
     campaign = campaign_records.get_campaign(session, name)
     tallied = unscored_views.texts_by_candidate(session, campaign.id)
     sizes = totals(session, campaign.id)
@@ -157,15 +159,15 @@ def texts_of(session: Session, name: str) -> StoredTexts:
 def _refuse_unfit(campaign: CampaignRecord, new_name: str) -> None:
     if not traits_of(campaign.objective).can_be_rescored:
         raise SpecError(
-            f"rescore judges single outputs again, and '{campaign.name}' asks for {campaign.objective}; give "
-            "its file another judge: winnow run SPEC --fork NEW_NAME takes over every text"
+            f"rescore judges single outputs again, and '{campaign.name}' has objective {campaign.objective}; "
+            "change the judge in its file, then run: winnow run SPEC --fork NEW_NAME (it reuses all outputs)"
         )
     if campaign.name == new_name:
-        raise SpecError(f"'{new_name}' is the campaign whose texts are to be judged; give another --name")
+        raise SpecError(f"'{new_name}' is the campaign whose outputs are judged; give another --name")
     if (reuse := campaign.execution["reuse"]) in ("campaign", "none"):
         raise SpecError(
-            f"'{campaign.name}' keeps its texts to itself by reuse: {reuse}; only those of campaigns with "
-            "reuse: all can be judged again"
+            f"'{campaign.name}' does not share its outputs, because of reuse: {reuse}; name a campaign with "
+            "reuse: all"
         )
 
 
@@ -181,7 +183,7 @@ def _values(campaign: CampaignRecord, storage: str, new_name: str) -> JsonObject
 
 
 def _without_old_prices(spec: CampaignSpec, first: CampaignRecord) -> CampaignSpec:
-    """The spec without prices of the first campaign's judge models, unless they judge this one."""
+    """The spec without prices of judge models that only the first campaign used."""
     asked, known = devices_by_model(spec.identity()), devices_by_model(first.spec)
     kept = {
         model: price for model, price in spec.execution.prices.items() if model in asked or model not in known
@@ -190,7 +192,10 @@ def _without_old_prices(spec: CampaignSpec, first: CampaignRecord) -> CampaignSp
 
 
 def _place(file: SpecFile, key: str, name: str) -> str:
-    """The place of a key of the new campaign: a judge's file only has the judge's keys."""
+    """The place of a key of the new campaign, for error messages.
+
+    A judge's file has only the judge's keys.
+    """
     is_written = key.startswith(JUDGE) or file.is_overridden(key)
     return file.locate(key) if is_written or not key else f"'{name}' (--set changes it): {key}"
 
@@ -202,9 +207,11 @@ def _with_judge(values: JsonView, given: str | JsonView) -> SpecFile:
     file = read_spec_file(given, kind="judge")
     if JUDGE not in file.values:
         if "type" not in file.values:
-            raise SpecError(f"{file.locate('')}: holds no judge; write judge: {{type: …}}, or type: … alone")
+            raise SpecError(
+                f"{file.locate('')}: contains no judge; write judge: {{type: …}}, or only type: …"
+            )
         lines = {(JUDGE, *key): line for key, line in file.lines.items()}
         return SpecFile(file.path, {**values, JUDGE: file.values}, lines)
     if others := sorted(file.values.keys() - {JUDGE}):
-        raise SpecError(f"{file.locate(others[0])}: the file of a judge holds the key judge alone; remove it")
+        raise SpecError(f"{file.locate(others[0])}: a judge's file has only the key judge; remove this key")
     return SpecFile(file.path, {**values, **file.values}, file.lines)

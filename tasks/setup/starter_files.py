@@ -1,4 +1,7 @@
-"""Starter files for campaigns: 15 lines that run once models are named, and more in comments."""
+"""Starter files for campaigns: 15 lines that run once models are named.
+
+More keys are in comments.
+"""
 
 from collections.abc import Sequence
 
@@ -63,8 +66,9 @@ def models_named(provider: str, names: Sequence[str], server: str) -> list[JsonO
 
     Args:
         provider: A key of `MODELS`.
-        names: The models' names, or folders, at the provider.
-        server: URL of the models' server; empty for a provider without servers, "openai" for OpenAI's own.
+        names: Names of the models at the provider, or their folders.
+        server: URL of the models' server; empty for a provider without servers, "openai" for OpenAI's own
+            server.
     """
     if provider not in MODELS:
         return []
@@ -81,16 +85,16 @@ def models_named(provider: str, names: Sequence[str], server: str) -> list[JsonO
 
 
 def starter_text(provider: str, data: str | None, path: str, models: Sequence[JsonObject] = ()) -> str:
-    """The text of a file that compares models of a provider on the user's data.
+    """Text of a file that compares models of a provider on the user's data.
 
     Args:
         provider: A key of `MODELS`.
         data: The data file, whose columns and judge are guessed; None for a placeholder.
-        path: Path of the file that will hold the text.
+        path: Path of the file that will contain the text.
         models: The models; if empty, two placeholders.
 
     Raises:
-        SpecError: If the data cannot be read, or have no column for the input or the target.
+        SpecError: The data cannot be read, or have no column for the input or the target.
     """
     columns, targets = Columns(input="input", target="target", id=None), [["answer"]]
     if data is not None:

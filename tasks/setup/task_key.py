@@ -1,4 +1,7 @@
-"""Replace the key `task` of a campaign's file: by a dataset, prompts, settings and a judge."""
+"""Replace the key `task` of a campaign's file by the keys that it stands for.
+
+These are a dataset, prompts, settings and a judge.
+"""
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.data.harnesses import harness_of
@@ -10,15 +13,15 @@ OF_THE_JUDGE = ("metric", "filter", "scorer", "grader")
 
 
 def with_task(values: JsonView, task: TaskSpec, read: object = None) -> JsonObject:
-    """Replace the task in a campaign's file by the values that it means.
+    """Replace the task in a campaign's file by the values that it stands for.
 
     Args:
-        values: As in the file.
+        values: The values of the file.
         task: Its key `task`.
-        read: The result of running the task, if it was run; see `Harness.read`.
+        read: Result of running the task; None if it was not run. See `Harness.read`.
 
     Raises:
-        SpecError: If the task needs a feature that Winnow does not support, or the file repeats a key of the
+        SpecError: The task needs a feature that Winnow does not support, or the file repeats a key of the
             task.
     """
     refuse_twice(values, [key for key in OF_THE_JUDGE if getattr(task, key) is not None])
@@ -28,10 +31,10 @@ def with_task(values: JsonView, task: TaskSpec, read: object = None) -> JsonObje
 
 
 SELECTING = ("filter", "limit", "sample", "shuffle", "cluster")
-"""Keys of the dataset allowed together with a task."""
+"""Keys of the dataset that are allowed together with a task."""
 
 BECOMES = ("dataset", "output_type", "choices", "target_delimiter", "prompts", "judge")
-"""Keys of the file that a task sets; `generate_config` of its models is filled in as well."""
+"""Keys of the file that a task sets; it also sets `generate_config` of the models."""
 
 
 def refuse_twice(values: JsonView, given: list[str]) -> None:
@@ -39,10 +42,10 @@ def refuse_twice(values: JsonView, given: list[str]) -> None:
 
     Args:
         values: The values of the file.
-        given: Given keys of `task` for its own judge.
+        given: Keys of `task` for its own judge that the file sets.
 
     Raises:
-        SpecError: If a key is repeated; names the key.
+        SpecError: A key is repeated; gives the key.
     """
     dataset = values.get("dataset", {})
     if not isinstance(dataset, dict):
@@ -51,6 +54,8 @@ def refuse_twice(values: JsonView, given: list[str]) -> None:
     for key in ("output_type", "choices", "target_delimiter"):
         twice += [key] * (key in values)
     if twice:
-        raise SpecError("is already set by the task; remove it", twice[0])
+        raise SpecError(f"is already set by the task; remove {twice[0]}", twice[0])
     if "judge" in values and given:
-        raise SpecError("is for the task's own judge; remove it, or remove judge", f"task.{given[0]}")
+        raise SpecError(
+            f"is only for the task's own judge; remove {given[0]}, or remove judge", f"task.{given[0]}"
+        )

@@ -1,7 +1,7 @@
-"""Permissions that a campaign needs: keys sent to servers, third-party code, and files outside its folder.
+"""Permissions that a campaign needs, such as to send keys or to run code.
 
-A campaign's file may come from a third party. All permissions that it needs are determined before any is
-used, so that the user can be asked first. A server on this machine counts as the user's own, except for
+A campaign's file may come from a third party. All permissions that it needs are determined before any of them
+is used, so that the user can be asked first. A server on this machine counts as the user's own, except for
 webhooks.
 """
 
@@ -48,20 +48,25 @@ class Permission:
     """One permission that the user has to give."""
 
     text: str
-    """The action, in words that follow "it would"; equal actions have equal words, printable in ASCII."""
+    """The action, in words that follow "it would".
+    Equal actions have equal words, which are printable ASCII.
+    """
     keys: tuple[str, ...]
-    """The keys of the file that together require this permission."""
+    """Keys of the file that together require this permission."""
     digests: Mapping[str, str] | None = None
-    """SHA-256 of each local file of code that it runs, by module or path; None if it runs no code from the
-    user's disk."""
+    """SHA-256 of each local code file that the action runs, by module or path.
+    None if it runs no code from the user's disk.
+    """
 
 
 def permissions(spec: CampaignSpec, folder: Path) -> list[Permission]:
-    """All permissions that a campaign needs, each once; files of code are read for this, but not run.
+    """All permissions that a campaign needs, without duplicates.
+
+    Files of code are read for this, but not run.
 
     Args:
         spec: The campaign.
-        folder: Base folder of its relative paths, in which it may write.
+        folder: Folder that its relative paths are based on, and in which it can write.
     """
     needed = {each.text: each for each in _needed(spec, folder)}
     return list(needed.values())
@@ -104,7 +109,7 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
 
 
 def agents_of(spec: CampaignSpec) -> Iterator[tuple[str, AgentSettings]]:
-    """The agents of a campaign, each with its place in the file."""
+    """Yield the agents of a campaign, each with its key in the file."""
     for place, model in zip(places_of(spec.models), spec.models, strict=True):
         if isinstance(model, AgentModelSpec):
             yield place, model.settings
@@ -115,7 +120,7 @@ def _allowing(act: Act, *keys: str) -> Permission:
 
 
 def _judges(spec: CampaignSpec) -> Iterator[Placed]:
-    """Mappings that describe a judge; for a third-party judge, all mappings."""
+    """Yield the mappings of judges; for a third-party judge, all mappings in it."""
     for judge in judges_of(spec):
         yield judge.place, judge.params
         if judge.is_plugin:
@@ -123,7 +128,7 @@ def _judges(spec: CampaignSpec) -> Iterator[Placed]:
 
 
 def _models(spec: CampaignSpec) -> Iterator[Placed]:
-    """Mappings that describe a model; for a third-party judge, all mappings."""
+    """Yield the mappings of models; for a third-party judge, all mappings in it."""
     for index, model in enumerate(spec.models):
         yield f"models[{index}]", model.model_dump()
     for judge in judges_of(spec):
@@ -137,7 +142,7 @@ def _models(spec: CampaignSpec) -> Iterator[Placed]:
 
 
 def _mappings_below(place: str, value: object) -> Iterator[Placed]:
-    """All mappings inside a value, at any depth."""
+    """Yield all mappings inside a value, at any depth."""
     entries: list[tuple[str, object]] = []
     if isinstance(value, Mapping):
         entries = [(f"{place}.{key}", each) for key, each in value.items()]
@@ -150,10 +155,10 @@ def _mappings_below(place: str, value: object) -> Iterator[Placed]:
 
 
 def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
-    """Files outside the folder whose content is sent to a server, even on this machine.
+    """Yield permissions to send files outside the folder to servers, even local ones.
 
-    Examples are sent to each server of the campaign's candidates and judges, templates only to their own, and
-    images only to those of candidates.
+    Examples are sent to each server of the campaign's candidates and judges. Templates are sent only to their
+    own server, and images only to the servers of candidates.
     """
     of_all: list[_Read] = list(_data_read(spec))
     sent: dict[str, list[_Read]] = {}
@@ -199,11 +204,11 @@ def _images_outside(spec: CampaignSpec, folder: Path) -> Iterator["_Read"]:
 
 
 _Read = tuple[str, str]
-"""The key that names a path, and the path."""
+"""A key that names a path, and the path."""
 
 
 def _data_read(spec: CampaignSpec) -> Iterator[_Read]:
-    """The paths of a campaign's examples and solved examples."""
+    """Yield the paths of a campaign's examples and solved examples."""
     sources: list[tuple[str, SourceSpec]] = [("dataset", spec.dataset)]
     for index, prompt in enumerate(spec.prompts):
         if prompt.few_shot is not None and prompt.few_shot.source is not None:
@@ -218,7 +223,7 @@ def _data_read(spec: CampaignSpec) -> Iterator[_Read]:
 
 
 def _server_of(model: Mapping[str, object]) -> str:
-    """The origin of a model's server; the value in the file if it is not a URL."""
+    """Origin of a model's server; the value in the file if it is not a URL."""
     url = model.get("model_base_url")
     try:
         return origin_of(
@@ -229,9 +234,9 @@ def _server_of(model: Mapping[str, object]) -> str:
 
 
 def _outside_of(given: str, folder: Path) -> Iterator[str]:
-    """Files of a path, a pattern or a folder that are outside, following links, in displayed form.
+    """Yield the files of a path, pattern or folder that are outside the folder.
 
-    A pattern that begins outside is named as a whole.
+    Links are followed. A pattern that begins outside the folder is one entry.
     """
     try:
         path = folder / given
@@ -240,7 +245,7 @@ def _outside_of(given: str, folder: Path) -> Iterator[str]:
                 yield ascii(str(path.parent.resolve() / path.name))
                 return
             files = [Path(each) for each in glob(str(path), recursive=True)]
-        else:  # else it is a name on the hub, or what reading it says is not there
+        else:  # a missing path is a name on the hub, or reading it reports the error
             files = [path] if path.exists() else []
         folders = [each for each in files if each.is_dir() and _outside(str(each), folder) is None]
         files += [within for each in folders for within in each.rglob("*")]
@@ -263,19 +268,26 @@ def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:
         if f"${variable}" == DEFAULT_VARIABLE and origin_of(url) == origin_of(OPENAI_URL):
             return
         yield from _key_sent(url, variable, f"{place}.api_key", f"{place}.model_base_url")
-    except ValueError:  # no URL, or none that is known: the check of the models says so
+    except ValueError:  # not a URL, or an unknown server: the check of the models reports it
         return
 
 
 def _key_sent(url: str | None, variable: str, *keys: str) -> Iterator[Permission]:
-    """The permission to send a variable to another machine; `ValueError` if the address is not a URL."""
+    """Yield the permission to send an environment variable to another machine.
+
+    Raises:
+        ValueError: The address is not a URL.
+    """
     origin = origin_of(url)
     if not is_loopback(urlsplit(origin).hostname):
         yield Permission(text=f"send the environment variable {variable} to {origin!a}", keys=keys)
 
 
 def _told(spec: CampaignSpec) -> Iterator[Permission]:
-    """Webhooks, even on this machine: a request to a wrong path could do anything."""
+    """Yield a permission for each webhook, even on this machine.
+
+    A request to a wrong path of a local server could do anything.
+    """
     for index, webhook in enumerate(spec.execution.notify):
         url = webhook.url
         where = f"the URL in the environment variable {url[1:]}" if url.startswith("$") else ascii(url)
@@ -283,17 +295,17 @@ def _told(spec: CampaignSpec) -> Iterator[Permission]:
 
 
 def origin_of(base_url: str | None) -> str:
-    """Scheme, host and port of a server; None stands for OpenAI's API.
+    """Scheme, host and port of a server; None is OpenAI's API.
 
     Raises:
-        ValueError: If the text is not a URL.
+        ValueError: The text is not a URL.
     """
     parts = urlsplit(server_url(base_url))
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether a host is this machine, by the addresses or the name that always mean it."""
+    """Whether a host is this machine, by an address or name that always means it."""
     if host == "localhost":
         return True
     try:
@@ -303,33 +315,39 @@ def is_loopback(host: str | None) -> bool:
 
 
 def _outside(path: str, folder: Path, *, of_folder: bool = False) -> str | None:
-    """The path in displayed form if it leads outside the folder; else None.
+    """The displayed path if it leads outside of the folder; else None.
 
-    With `of_folder` all files of the path's folder are displayed, as a pattern.
+    With `of_folder`, this is a pattern for all files in the path's folder.
     """
     try:
         found = (folder / path).resolve()
         inside = found.is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):  # a loop of links, or no path
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or an invalid path
         return ascii(path)
     return None if inside else ascii(str(found.parent / "*" if of_folder else found))
 
 
 def place_of_results(storage: str, folder: Path) -> Permission | None:
-    """The permission for a database; see `permissions`."""
+    """The permission to use a database; None if it needs no permission.
+
+    See `permissions`.
+    """
     results = _results(storage, folder)
     return None if results is None else Permission(text=f"keep results in {results}", keys=("storage",))
 
 
 def _results(storage: str, folder: Path) -> str | None:
-    """The displayed database, if it is neither a file in the folder nor a server of this machine."""
+    """The displayed database, unless it is in the folder or on this machine's server.
+
+    None if it is.
+    """
     try:
         url = make_url(storage)
-    except (ArgumentError, ValueError):  # opening it says so
+    except (ArgumentError, ValueError):  # opening the database reports the error
         return None
     if url.get_backend_name() == "sqlite" and not url.query and not (url.database or "").startswith("file:"):
         return None if url.database in (None, "", ":memory:") else _outside(url.database, folder)
-    # Behind the question mark, libpq takes another host than the one before it.
+    # A host in the query overrides the host before it in libpq.
     if not url.query and (not url.host or is_loopback(url.host)):
         return None
     return ascii(without_password(url))

@@ -1,6 +1,6 @@
-"""Parts of a campaign's file as classes for programs: `winnow.Model` and all others.
+"""Parts of a campaign's file as classes for programs, such as `winnow.Model`.
 
-Each is a part of `tasks.spec`; mistakes are `SpecError`s with the same messages as for a file.
+Each class is a part of `tasks.spec`. Mistakes raise `SpecError` with the same messages as for a file.
 """
 
 from pathlib import Path
@@ -49,7 +49,7 @@ from winnow.tasks.spec.sections.prompts import FewShotSpec, MessageSpec, PromptS
 
 
 class _Part:
-    """Base of parts; raises `SpecError` for an invalid one."""
+    """Base class of the parts; an invalid part raises `SpecError`."""
 
     _place: ClassVar[KeyPath]
     """Path of such a part in a campaign's file, for messages about its keys."""
@@ -72,7 +72,7 @@ class _Part:
 
 
 def _as_given(value: object) -> object:
-    """A value in the form of a campaign's file; parts of this module are returned unchanged."""
+    """Convert a value to the form of a campaign's file; parts stay unchanged."""
     if isinstance(value, BaseModel):
         return value
     if isinstance(value, list | tuple):
@@ -99,37 +99,40 @@ class GenerateConfig(_Part, GenerateConfigSpec):
 
 
 class Sampling(_Part, NamedGenerateConfig):
-    """Named sampling settings, one of `generate_configs`: candidates are crossed with them."""
+    """Named sampling settings, one of `generate_configs`.
+
+    Candidates are crossed with them.
+    """
 
     _place = ("generate_configs", 0)
 
 
 class StructuredOutput(_Part, StructuredOutputSpec):
-    """The form of an output: a pattern, one of several texts, a JSON schema or a grammar."""
+    """Required form of an output: a pattern, choices, a JSON schema or a grammar."""
 
     _place = ("models", 0, "generate_config", "structured_output")
 
 
 class Prompt(_Part, PromptSpec):
-    """A prompt: a jinja2 template over the fields of an example, or the messages of a chat."""
+    """A prompt: a jinja2 template over the fields of an example, or chat messages."""
 
     _place = ("prompts", 0)
 
 
 class Message(_Part, MessageSpec):
-    """One message of a chat."""
+    """A chat message."""
 
     _place = ("prompts", 0, "messages", 0)
 
 
 class SolvedExamples(_Part, SolvedSpec):
-    """Source of the solved examples in a prompt."""
+    """Source of a prompt's solved examples."""
 
     _place = ("prompts", 0, "few_shot", "from")
 
 
 class FewShot(_Part, FewShotSpec):
-    """Solved examples shown before the question; `source` is the key `from` of a file."""
+    """Solved examples to show before the question; `source` is the file's key `from`."""
 
     _place = ("prompts", 0, "few_shot")
 
@@ -155,13 +158,13 @@ class FewShot(_Part, FewShotSpec):
 
 
 class Guardrail(_Part, GuardrailSpec):
-    """Text put around every prompt: a jinja2 template of `prompt`."""
+    """Text around every prompt: a jinja2 template with the variable `prompt`."""
 
     _place = ("guardrails", 0)
 
 
 class Exclusion(_Part, ExclusionSpec):
-    """Candidates to exclude: those that match all given names."""
+    """Candidates to exclude: all that match every given name."""
 
     _place = ("exclude", 0)
 
@@ -173,7 +176,7 @@ class Dataset(_Part, DatasetSpec):
 
 
 class Fields(_Part, FieldNames):
-    """The dataset's columns that hold the input, the target and the id."""
+    """Columns of the dataset with the input, the target and the id."""
 
     _place = ("dataset", "fields")
 
@@ -191,7 +194,7 @@ class Task(_Part, TaskSpec):
 
 
 class Choices(_Part, ChoicesSpec):
-    """The texts between which a model chooses."""
+    """Answer choices of a multiple-choice prompt."""
 
     _place = ("choices",)
 
@@ -203,7 +206,7 @@ class Samples(_Part, SamplesSpec):
 
 
 class Judge(_Part, JudgeSpec):
-    """A judge by name, with its parameters as keywords: `Judge("choice", options=["yes", "no"])`."""
+    """A judge by name, with its parameters: `Judge("choice", options=["yes", "no"])`."""
 
     _place = ("judge",)
 
@@ -218,7 +221,7 @@ class Judge(_Part, JudgeSpec):
 
 
 class Metric(_Part, MetricSpec):
-    """A further judge, whose mean is reported next to the score."""
+    """A further judge, whose mean is reported in addition to the score."""
 
     _place = ("metrics", 0)
 
@@ -230,13 +233,13 @@ class Constraint(_Part, ConstraintSpec):
 
 
 class Groups(_Part, GroupsSpec):
-    """Groups of examples, and how their means are combined to one value per candidate."""
+    """Groups of examples, and how a candidate's group means are combined."""
 
     _place = ("groups",)
 
 
 class Autoevaluator(_Part, AutoevaluatorSpec):
-    """A model that answers every example instead of a human."""
+    """A model that, instead of a human, answers every example."""
 
     _place = ("certify", "autoevaluator")
 
@@ -254,7 +257,7 @@ class Embedder(_Part, EmbedderSpec):
 
 
 class Selector(_Part, SelectorSpec):
-    """An algorithm by name, with its parameters: `Selector("champion", params={"top_m": 2})`."""
+    """A selector with its parameters: `Selector("champion", params={"top_m": 2})`."""
 
     _place = ("selector",)
 
@@ -269,31 +272,34 @@ class Selector(_Part, SelectorSpec):
 
 
 class Stopping(_Part, StoppingSpec):
-    """When a campaign ends: error probability, tolerance and budget."""
+    """Conditions that end a campaign: error probability, tolerance and budget."""
 
     _place = ("stopping",)
 
 
 class Budget(_Part, BudgetSpec):
-    """Limits on comparisons, tokens, device time, price or human labels; the first one spent ends it."""
+    """Limits on comparisons, tokens, device time, price or human labels.
+
+    The first limit that is reached ends the campaign.
+    """
 
     _place = ("stopping", "budget")
 
 
 class Execution(_Part, ExecutionSpec):
-    """How a campaign runs; none of these settings changes a score."""
+    """How a campaign runs; no score depends on these settings."""
 
     _place = ("execution",)
 
 
 class Price(_Part, PriceSpec):
-    """Price of a million tokens of a model."""
+    """Price per million tokens of a model."""
 
     _place = ("execution", "prices", "model")
 
 
 class Webhook(_Part, WebhookSpec):
-    """An address that receives the outcome of a run."""
+    """A webhook that receives the outcome of a run."""
 
     _place = ("execution", "notify", 0)
 

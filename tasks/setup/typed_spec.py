@@ -1,4 +1,4 @@
-"""Define a campaign in Python by typed keywords, validated by the same model as a campaign's file."""
+"""Define a campaign in Python by typed keywords, validated like a campaign's file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,11 +30,11 @@ from winnow.tasks.spec.sections.prompts import PromptSpec
 from winnow.tasks.text.phrases import count_of
 
 IN_PROGRAM = Path("spec")
-"""Name of a spec without a file in messages."""
+"""Name of a spec without a file, in error messages."""
 
 
 class SpecKeys(TypedDict, total=False):
-    """The keys of a campaign's file as keywords, with the same short forms."""
+    """Keys of a campaign's file as keywords, with the same short forms."""
 
     name: Required[str]
     objective: str
@@ -73,7 +73,7 @@ class SpecKeys(TypedDict, total=False):
 
 
 class TypedSpec(CampaignSpec):
-    """A campaign's definition, written with keywords or read from a file; see `winnow.Spec`."""
+    """A campaign's definition, from keywords or from a file; see `winnow.Spec`."""
 
     _file: SpecFile
 
@@ -92,16 +92,16 @@ class TypedSpec(CampaignSpec):
             changes: New values by dotted key, such as {"stopping.budget": 400}.
 
         Raises:
-            SpecError: With the file, the line, the key and the remedy.
+            SpecError: The file is invalid; gives the file, the line, the key and the remedy.
         """
         file = read_spec_file(path, written_changes(changes or {}))
-        parse_spec(file)  # whose complaints name lines
+        parse_spec(file)  # its errors give line numbers
         spec = cls(**file.values)
         spec._file = file
         return spec
 
     def replace(self, **keys: Any) -> Self:  # noqa: ANN401 -- of `SpecKeys`
-        """The definition with new values of some keys, checked again."""
+        """Return the definition with new values of some keys, checked again."""
         return type(self)(**{**self._file.values, **keys})
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -110,22 +110,22 @@ class TypedSpec(CampaignSpec):
         super().__setattr__(name, value)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """The same as `replace`, under pydantic's name."""
+        """Return a changed definition, as `replace` does."""
         return self.replace(**(update or {}))
 
     @property
     def file(self) -> SpecFile:
-        """The equivalent campaign file, with line numbers if it was read from one."""
+        """The equivalent campaign file, with line numbers if it was read from a file."""
         return self._file
 
     def to_yaml(self) -> str:
-        """The text of the equivalent campaign file; short forms stay short."""
+        """Text of the equivalent campaign file; short forms stay short."""
         values = self._file.values
         try:
             return campaign_text({key: values[key] for key in CampaignFile.model_fields if key in values})
         except yaml.YAMLError as error:
             raise SpecError(
-                f"spec: no file can hold {error.args[-1]!r}; give text, numbers or lists"
+                f"spec: a file cannot contain {error.args[-1]!r}; give text, numbers or lists"
             ) from error
 
     def __repr__(self) -> str:

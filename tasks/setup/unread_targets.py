@@ -1,4 +1,4 @@
-"""Detect targets of which a judge reads (almost) nothing, so that it cannot judge them.
+"""Detect targets of which a judge reads (almost) nothing, so that it cannot judge.
 
 Some judges' tokenizers or parsers ignore such text: BLEU treats a Chinese sentence as one word, SQuAD drops
 the letter A as an article. The content of an output then does not affect its score.
@@ -23,10 +23,10 @@ from winnow.tasks.judges.rules.regex import RegexJudge
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 
 MOST_IN_A_PROCESS = 200
-"""Maximum number of targets read by a library, which needs a separate process."""
+"""Maximum number of targets that a library reads, which needs a separate process."""
 
 MOST_SHOWN = 40
-"""Maximum characters of a target in a sentence."""
+"""Maximum length of a target in a sentence, in characters."""
 
 
 _NOT_LATIN = regex.compile(r"[^\p{Latin}\p{Common}\p{Inherited}]")
@@ -36,7 +36,7 @@ _SENTENCE = regex.compile(r"[A-Za-z]{2,}(?:[ ,]+[A-Za-z]{2,}){3,}")
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """Why a judge reads nothing of a target, and the remedy."""
+    """Why a judge reads (almost) nothing of a target, and the remedy."""
 
     how_much: str
     why: str
@@ -45,11 +45,13 @@ class _Loss:
 
 Params = Mapping[str, object]
 _Reader = Callable[[str, Params, Sequence[str]], Mapping[str, _Loss]]
-"""From the judge's key in the file, its parameters and different targets, to the losses by target."""
+"""Function from the judge's key in the file, its parameters and different targets, to the loss of each
+target.
+"""
 
 
 def unread_targets(spec: CampaignSpec, examples: Sequence[Example]) -> Iterator[str]:
-    """One sentence for each judge of a campaign and each cause of unread targets."""
+    """Yield one sentence for each judge and each cause of unread targets."""
     holders = {target: each.key for each in reversed(examples) for target in each.targets if target.strip()}
     targets = list(dict.fromkeys(each for one in examples for each in one.targets if each in holders))
     for judge in judges_of(spec):
@@ -69,10 +71,12 @@ def unread_targets(spec: CampaignSpec, examples: Sequence[Example]) -> Iterator[
 
 
 def check_readable(spec: CampaignSpec, examples: Sequence[Example]) -> None:
-    """Refuse a campaign whose judge, one of `READS_TARGETS`, can read no target and would score no output.
+    """Refuse a campaign whose judge can read no target, and would score no output.
+
+    The judge is one of `READS_TARGETS`.
 
     Raises:
-        SpecError: If no target can be read; names a target, the judge and the remedy.
+        SpecError: No target can be read; gives a target, the judge and the remedy.
     """
     name = spec.judge.type
     having = [each for each in examples if each.targets][:MOST_IN_A_PROCESS]
@@ -94,7 +98,7 @@ def check_readable(spec: CampaignSpec, examples: Sequence[Example]) -> None:
 
 
 def _own(params: Params) -> dict[str, object]:
-    """The parameters of a judge without those that all judges have."""
+    """Parameters of a judge, without those that all judges have."""
     return {key: value for key, value in params.items() if key not in ("type", EXTRACT, NO_ANSWER)}
 
 
@@ -103,7 +107,7 @@ def _shown(target: str) -> str:
 
 
 def _of_rule(name: str, why: str, remedy: str) -> _Reader:
-    """The reader of a fast rule, applied to the targets themselves."""
+    """Create the reader of a fast rule, which is applied to the targets themselves."""
 
     def read(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
         judge, loss = create_judge(name, **_own(params)), _Loss("nothing", why, remedy.format(place=place))
@@ -130,7 +134,7 @@ def _of_squad(place: str, params: Params, targets: Sequence[str]) -> dict[str, _
 def _of_f1(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
     one = _Loss(
         "next to nothing",
-        "its words end at blanks, which their script does not write",
+        "its words end at spaces, which their script does not use",
         "choose rouge with variant: rouge1",
     )
     lost = {target: one for target in targets if not scripts.leaves(string_match.words(target), target)}
@@ -151,7 +155,7 @@ def _by_sacrebleu(name: str) -> _Reader:
 def _of_tokenizer(place: str, helping: Mapping[str, object]) -> _Loss:
     settings = " and ".join(f"{place}.{name}: {_in_yaml(value)}" for name, value in helping.items())
     remedy = f"set {settings}" if helping else "choose chrf, which compares characters"
-    return _Loss("next to nothing", "its tokenizer takes a sentence without blanks for one word", remedy)
+    return _Loss("next to nothing", "its tokenizer takes a sentence without spaces for one word", remedy)
 
 
 def _of_similarity(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
@@ -197,7 +201,7 @@ def _of_regex(place: str, params: Params, targets: Sequence[str]) -> dict[str, _
     judge = RegexJudge(**params)  # type: ignore[arg-type]
     loss = _Loss(
         "nothing",
-        "its pattern has no group and cannot match them, so that an output is right in which it is found",
+        "its pattern has no group and is not compared with them, so every output that contains it is right",
         f"put a group or {{target}} into {place}.pattern to compare with the target",
     )
     try:
@@ -209,7 +213,10 @@ def _of_regex(place: str, params: Params, targets: Sequence[str]) -> dict[str, _
 def _lost(
     name: str, build: str, libraries: Sequence[str], targets: Sequence[str], **params: object
 ) -> dict[str, str]:
-    """Targets with the score 0 from a function that reads targets as outputs, with its answers."""
+    """Targets that score 0 in a function that reads targets as outputs.
+
+    The value of each target is the function's answer.
+    """
     if not targets:
         return {}
     reading = library_judge(name, build, libraries, **params)
@@ -223,10 +230,10 @@ def _in_yaml(value: object) -> str:
 
 _READERS: Mapping[str, _Reader] = {
     "bleu": _by_sacrebleu(translation.BleuJudge.name),
-    "choice": _of_rule("choice", "it is none of the options", "name it in {place}.options"),
+    "choice": _of_rule("choice", "it is none of the options", "add it to {place}.options"),
     "f1": _of_f1,
     "math": _of_math,
-    "numeric": _of_rule("numeric", "no number is in it", "choose exact or choice for such targets"),
+    "numeric": _of_rule("numeric", "it contains no number", "choose exact or choice for such targets"),
     "regex": _of_regex,
     "rouge": _of_rouge,
     "similarity": _of_similarity,

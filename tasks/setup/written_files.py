@@ -1,4 +1,4 @@
-"""Write a campaign's file from a command or a program: its values as text."""
+"""Write the values of a campaign's file as text, from a command or a program."""
 
 import json
 import reprlib
@@ -14,13 +14,16 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.yaml_file import CURLY, FLOAT
 
 WIDE = 10**6
-"""Line width that prevents wrapping."""
+"""Line width that prevents line breaks."""
 FLOW_WIDTH = 110
-"""Maximum line width of a mapping in flow style."""
+"""Maximum line width of a mapping in flow style, in characters."""
 
 
 def as_in_a_file(value: object) -> object:
-    """Convert a value for a file: lists for tuples, texts for paths, Python numbers for NumPy's."""
+    """Convert tuples to lists, paths to text and NumPy's to Python's numbers.
+
+    A campaign's file can contain the result.
+    """
     if isinstance(value, BaseModel):
         value = value.model_dump(exclude_unset=True)
     if isinstance(value, Mapping):
@@ -35,7 +38,7 @@ def as_in_a_file(value: object) -> object:
 
 
 def written_changes(changes: Mapping[str, object]) -> list[str]:
-    """New values by dotted key in the command line's form `key=value`."""
+    """New values by dotted key, in the form `key=value` of the command line."""
     if not isinstance(changes, Mapping):
         raise SpecError(
             f"changes is {reprlib.repr(changes)}; give new values by dotted key, such as "
@@ -45,7 +48,10 @@ def written_changes(changes: Mapping[str, object]) -> list[str]:
 
 
 class _Writer(yaml.SafeDumper):
-    """YAML writer with block style for texts of several lines, and quotes where needed."""
+    """Writes YAML, with block style for texts of several lines.
+
+    Texts that would be read as something else get quotes.
+    """
 
 
 _Writer.add_implicit_resolver(*FLOAT)  # a text that reads as a number gets quotes
@@ -67,7 +73,7 @@ def campaign_text(values: JsonObject, comment: Sequence[str] = ()) -> str:
 
     Args:
         values: The values; reading the text gives equal ones.
-        comment: Lines before them.
+        comment: Comment lines before the values.
     """
     lines = [f"# {line}".rstrip() for line in comment]
     for key, value in values.items():

@@ -1,4 +1,4 @@
-"""Read a campaign's YAML file, so that every message names the file, the line and the key."""
+"""Read a campaign's YAML file; every message gives the file, the line and the key."""
 
 import re
 import reprlib
@@ -28,19 +28,19 @@ from winnow.tasks.spec.value_errors import demand, missing_form, remedy, shown
 from winnow.tasks.text.printable import one_line
 
 MOST_BYTES = 16 * 2**20
-"""Maximum bytes of a campaign's file, and of its content with every alias expanded."""
+"""Maximum size of a campaign's file, and of its content with all aliases expanded, in bytes."""
 
 MOST_MISTAKES = 50
 """Maximum number of mistakes in one report."""
 
 BYTES_OF_A_VALUE = 64
-"""Bytes added for each value: many short ones are as much work as a long one."""
+"""Bytes added for each value, because many short values are as much work as a long one."""
 
 ALIKE = 0.6
-"""Minimum similarity of two keys for a suggestion that one is a misspelling of the other."""
+"""Minimum similarity of two keys for the suggestion that one is a misspelling of the other."""
 
 ALMOST = 0.8
-"""Minimum similarity if the other one is a valid key of another level."""
+"""Minimum similarity if the key is valid at another level."""
 
 ELSEWHERE = {
     "stop_seqs": (
@@ -110,7 +110,7 @@ ELSEWHERE = {
     "selector": ("sampler", "strategy"),
     "stopping": ("early_stopping", "pruner", "n_trials"),
 }  # fmt: skip
-"""Other tools' words for a key, or for a setting that they have at another place, by key."""
+"""Words of other tools for a key, or for a setting that they have in another place, by key."""
 
 FOR_MERGING = "x-"
 """Prefix of top-level keys whose values are only merged into others."""
@@ -118,10 +118,10 @@ FOR_MERGING = "x-"
 MERGE = "tag:yaml.org,2002:merge"
 
 TO_WRITE = {
-    "campaign": "a campaign into it, `winnow init` gives one to begin with",
+    "campaign": "a campaign into it (`winnow init` creates a starter file)",
     "judge": "judge: {type: …} into it",
 }
-"""Missing contents of an empty file, in words, by its kind."""
+"""What to write into an empty file, in words, by kind of file."""
 
 KeyPath = tuple[str | int, ...]
 
@@ -137,9 +137,10 @@ class SpecFile:
     """Keys whose values came from `--set`, not from the file."""
 
     def locate(self, key: str) -> str:
-        """`FILE:LINE: KEY` of a dotted key, or of the nearest enclosing key in the file.
+        """Place of a dotted key, `FILE:LINE: KEY`, for error messages.
 
-        `--set KEY` if the value does not come from the file.
+        The line is that of the key, or of the nearest enclosing key in the file. The place is `--set KEY` if
+        the value does not come from the file.
         """
         key = self._as_written(key)
         parts = parse_key(key)
@@ -153,7 +154,7 @@ class SpecFile:
         return f"{where}: {key}" if key else where
 
     def _as_written(self, key: str) -> str:
-        """The key of `task` that set a dataset's key missing in the file."""
+        """The key of `task` that set a dataset's key, if the file lacks the latter."""
         parts, own = parse_key(key), self.values.get("dataset", {})
         if parts[:1] != ("dataset",) or len(parts) == 1 or "task" not in self.values:
             return key
@@ -168,10 +169,15 @@ class SpecFile:
 def read_spec_file(
     path: str | Path, overrides: Sequence[str] = (), *, kind: Literal["campaign", "judge"] = "campaign"
 ) -> SpecFile:
-    """Values and lines of a file, after `key=value` overrides; `kind` is the expected kind of file.
+    """Read the values and lines of a file, and apply `key=value` overrides.
+
+    Args:
+        path: The YAML file.
+        overrides: The overrides.
+        kind: Expected kind of file, for error messages.
 
     Raises:
-        SpecError: If the file cannot be read or is not YAML, or an override is not `key=value`.
+        SpecError: The file cannot be read or is not YAML, or an override is not `key=value`.
     """
     path = Path(in_home(str(path)))
     try:
@@ -189,14 +195,14 @@ def read_spec_file(
     except OSError as error:
         raise SpecError(f"{path} cannot be read as text: {error.strerror or error}") from error
     if len(content) > MOST_BYTES:
-        raise SpecError(f"{path} is larger than {MOST_BYTES >> 20} MiB; put data into files that it names")
+        raise SpecError(f"{path} is larger than {MOST_BYTES >> 20} MiB; move data to files, and name them")
     lines: dict[KeyPath, int] = {}
     try:
         values = _parse(text, path, lines)
     except yaml.YAMLError as error:
         raise SpecError(_yaml_complaint(path, error)) from error
     except RecursionError:
-        raise SpecError(f"{path}: the values are nested too deeply; write them out flat") from None
+        raise SpecError(f"{path}: the values are nested too deeply; use fewer levels") from None
     if values is None:
         raise SpecError(f"{path} is empty; write {TO_WRITE[kind]}")
     if not isinstance(values, dict):
@@ -206,25 +212,26 @@ def read_spec_file(
 
 
 def overriding(file: SpecFile, overrides: Sequence[str]) -> SpecFile:
-    """The file with `key=value` settings applied; the given file is changed as well.
+    """Apply `key=value` settings to a file's values; they are changed in place.
 
     Raises:
-        SpecError: If a setting is not `key=value`, or its key does not exist.
+        SpecError: A setting is not `key=value`, or its key does not exist.
     """
     overridden = frozenset(_apply(file.values, override) for override in overrides)
     return replace(file, overridden=file.overridden | overridden)
 
 
 def parse_spec(file: SpecFile, task: object = None) -> CampaignSpec:
-    """The campaign described by a parsed file.
+    """Parse the campaign described by a file's values.
 
     Args:
         file: The file.
-        task: The result of running its task; see `Harness.read`. If it is not known yet, prompts, judge and
-            settings that depend on it are placeholders.
+        task: Result of running its task; see `Harness.read`. None if it is not known yet: prompts, judge and
+            settings that
+            depend on it are then placeholders.
 
     Raises:
-        SpecError: With one line per mistake.
+        SpecError: The values are invalid; has one line per mistake.
     """
     try:
         return CampaignSpec.model_validate(_with_task(file, task))
@@ -233,12 +240,12 @@ def parse_spec(file: SpecFile, task: object = None) -> CampaignSpec:
 
 
 def mistakes_of(error: ValidationError, file: SpecFile, place: KeyPath = ()) -> SpecMistakes:
-    """Convert pydantic's errors to mistakes, one per line.
+    """Convert pydantic's errors to an error with one line per mistake.
 
     Args:
-        error: Raised by pydantic.
+        error: The error of pydantic.
         file: The validated file.
-        place: Its path in a campaign's file, if it is a part of one.
+        place: Path of the validated part in a campaign's file; empty for a whole file.
     """
     mistakes = error.errors()
     complaints = [one_line(_complaint(file, detail, place)) for detail in mistakes[:MOST_MISTAKES]]
@@ -248,7 +255,7 @@ def mistakes_of(error: ValidationError, file: SpecFile, place: KeyPath = ()) -> 
 
 
 def _with_task(file: SpecFile, read: object) -> JsonObject:
-    """The file's values, with the task replaced by the values that it means."""
+    """The file's values, with the task replaced by the values that it stands for."""
     if "task" not in file.values:
         return dict(file.values)
     try:
@@ -266,18 +273,18 @@ def _with_task(file: SpecFile, read: object) -> JsonObject:
 
 
 def parse_key(key: str) -> KeyPath:
-    """`models[0].model` as a path of keys and positions."""
+    """Split a dotted key such as `models[0].model` into keys and positions."""
     return tuple(
         int(part) if part.isdigit() else part for part in re.split(r"[.\[\]]+", key.strip()) if part != ""
     )
 
 
 class _Loader(yaml.SafeLoader):
-    """Loader with YAML 1.2 numbers: 1e-3 is a number, in YAML 1.1 it is text."""
+    """YAML loader with numbers as in YAML 1.2: 1e-3 is a number, but text in YAML 1.1."""
 
 
 FLOAT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789"))
-"""Tag, pattern and first characters of numbers with an exponent, for YAML readers and writers."""
+"""Tag, pattern and first characters of numbers with an exponent, for reading and writing YAML."""
 
 _Loader.add_implicit_resolver(*FLOAT)
 
@@ -288,14 +295,18 @@ def _parse(text: str, file: Path | str, lines: dict[KeyPath, int]) -> object:
         return None
     if _written_out(root, {}) > MOST_BYTES:
         raise SpecError(
-            f"{file}: with every alias written out, its values come to more than {MOST_BYTES >> 20} MiB; "
-            "repeat less, or put data into files that it names"
+            f"{file}: with every alias expanded, its values are larger than {MOST_BYTES >> 20} MiB; "
+            "use fewer aliases, or move data to files and name them"
         )
     return _value(root, (), lines, file)
 
 
 def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
-    """Size in bytes of a node with every alias expanded; RecursionError if it contains itself."""
+    """Size in bytes of a node with every alias expanded.
+
+    Raises:
+        RecursionError: The node contains itself.
+    """
     if id(node) not in known:
         if isinstance(node, yaml.MappingNode):
             inner = [part for pair in node.value for part in pair]
@@ -319,23 +330,23 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
         value = _Loader("").construct_object(node)
     except ValueError:  # such as a date in month 13
         return node.value
-    # A date or binary scalar is text to us: nothing in a campaign is either.
+    # A date or binary scalar is read as text, because a campaign has no such values.
     return value if value is None or isinstance(value, (str, int, float, bool)) else node.value
 
 
 CURLY = re.compile(
     r"[\u201c-\u201f\u2018-\u201b\u00ab\u00bb\u2039\u203a]\s*([\w./:@-]+)\s*[\u201c-\u201f\u2018-\u201b\u00ab\u00bb\u2039\u203a]"
 )
-"""Matches a word in a word processor's quotes. A sentence in such quotes may be intended."""
+"""Matches a single word in a word processor's quotes; such quotes around a sentence can be intended."""
 
 
 def _require_straight_quotes(node: yaml.Node, path: KeyPath, file: Path | str) -> None:
-    """Refuse a word in quotes that YAML would treat as part of the word."""
+    """Refuse a word in quotes that YAML would read as a part of the word."""
     if isinstance(node, yaml.ScalarNode) and node.style is None and (found := CURLY.fullmatch(node.value)):
         where = ": ".join(filter(None, (_at(file, node.start_mark.line + 1), format_key(path))))
         raise SpecError(
-            f"{where}: {node.value} is in quotes of a word processor, which YAML takes for a part of the "
-            f'text; write "{found[1]}" with straight quotes, or without any'
+            f"{where}: {node.value} is in quotes of a word processor, which YAML reads as a part of the "
+            f'text; write "{found[1]}" with straight quotes, or without quotes'
         )
 
 
@@ -343,7 +354,7 @@ Entries = dict[str, tuple[yaml.Node, yaml.Node]]
 
 
 def _entries(node: yaml.MappingNode, path: KeyPath, file: Path | str) -> Entries:
-    """The nodes of each key and value of a mapping, after those of merged mappings.
+    """Nodes of each key and value of a mapping, after those of merged mappings.
 
     As in YAML 1.1, the mapping's own keys override those of `<<`, and in a list the first mapping overrides
     the others.
@@ -360,7 +371,7 @@ def _entries(node: yaml.MappingNode, path: KeyPath, file: Path | str) -> Entries
             )
         if key in own:
             first = own[key][0].start_mark.line + 1
-            several = ", with a list of what is merged" if key_node.tag == MERGE else ""
+            several = ", with a list of the merged mappings" if key_node.tag == MERGE else ""
             raise SpecError(
                 f"{_at(file, line)}: {key}: the key occurs twice (first in line {first}); keep one{several}"
             )
@@ -383,7 +394,10 @@ def _merged(node: yaml.Node, path: KeyPath, file: Path | str) -> Entries:
 
 
 def _at(file: Path | str, line: int) -> str:
-    """The place of a line; a `file` that is a text is an override, and is its own place."""
+    """The place of a line, for error messages.
+
+    An override is a text instead of a file, and has no lines.
+    """
     return file if isinstance(file, str) else f"{file}:{line}"
 
 
@@ -441,7 +455,9 @@ def _complaint(file: SpecFile, detail: ErrorDetails, place: KeyPath = ()) -> str
 
 
 def to_add(key: str, values: JsonView) -> str:
-    """The allowed values of a missing key, as the end of a sentence; empty if every value is allowed.
+    """Allowed values of a missing key, as the end of a sentence.
+
+    Empty if every value is allowed.
 
     Args:
         key: The key.
@@ -468,7 +484,7 @@ def to_add(key: str, values: JsonView) -> str:
 
 
 def format_key(parts: Sequence[str | int]) -> str:
-    """A path of keys and positions as `models[0].model`."""
+    """Format a path of keys and positions, such as `models[0].model`."""
     text = ""
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -476,9 +492,9 @@ def format_key(parts: Sequence[str | int]) -> str:
 
 
 def _meant(parts: KeyPath, key: str, agent: type[BaseModel] | None = None) -> list[str]:
-    """Keys that an unknown key may mean, in quotes.
+    """Keys that an unknown key may stand for, in quotes.
 
-    That is the key with this name in other tools, or a top-level one; else the nearest of the part's own
+    First the key with this name in other tools, or at the top of the file; else the nearest of the part's own
     keys, and then of a section in it.
     """
     plain, known, top = _plain(key), _known_keys(parts, agent), _known_keys(())
@@ -495,12 +511,15 @@ def _meant(parts: KeyPath, key: str, agent: type[BaseModel] | None = None) -> li
 
 
 def _plain(key: str) -> str:
-    """A key in this file's style: maxTokens, max-tokens and max_tokens_ become max_tokens."""
+    """Convert a key to this file's style, such as maxTokens or max-tokens to max_tokens."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).replace("-", "_").strip("_").lower()
 
 
 def _one_level_down(parts: KeyPath, key: str) -> list[str]:
-    """The only section of a part with this key, as `section.key`; empty if there is not exactly one."""
+    """The section of a part with this key, as `section.key`.
+
+    Empty unless exactly one section has the key.
+    """
     sections = {name: field.annotation for name, field in keys_of(_model_of(parts)).items()}
     found = [
         f"{name}.{key}"
@@ -528,7 +547,7 @@ def _known_keys(parts: KeyPath, agent: type[BaseModel] | None = None) -> list[st
 
 
 def _agent_at(parts: KeyPath, values: JsonView) -> type[BaseModel] | None:
-    """The class of an agent's entry that a key is in; None if the key is not in one."""
+    """The class of the agent whose entry contains a key; None if it is in no agent's."""
     if parts[0] != "models" or len(parts) < 2 or not isinstance(parts[1], int):
         return None
     listed = values.get("models")
@@ -538,7 +557,12 @@ def _agent_at(parts: KeyPath, values: JsonView) -> type[BaseModel] | None:
 
 
 def _model_of(parts: KeyPath, agent: type[BaseModel] | None = None) -> type[BaseModel]:
-    """The class of a part of the file; `agent` is that of the agent's entry that it is in."""
+    """The class of a part of the file.
+
+    Args:
+        parts: Path of the part.
+        agent: The class of the agent whose entry contains the part; None outside of agents.
+    """
     model: Any = CampaignFile
     if agent is not None:
         model, parts = agent, parts[2:]
@@ -556,7 +580,7 @@ def _model_of(parts: KeyPath, agent: type[BaseModel] | None = None) -> type[Base
 def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    # Of a mapping, the values; of what may be more than one thing, the section comes first.
+    # For a mapping, the type of its values; in a union, the section comes first.
     return _section_of(annotation.__args__[1 if get_origin(annotation) is dict else 0])
 
 
@@ -572,17 +596,17 @@ def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
 
 
 _OPENED = ("expected ',' or", "end of stream", "document separator")
-"""Problems caused by a bracket or quote opened in an earlier line."""
+"""Problems caused by a bracket or quote that was opened in an earlier line."""
 
 _ADVICE = {
     "'\\t'": "indent with spaces",
     "that cannot start any token": "put text that begins with this character in quotes",
-    "another document": "a file holds one campaign: write each into a file of its own",
+    "another document": "a file contains one campaign: write each into a file of its own",
     "constructor for the tag": "write plain values, without a tag",
     "undefined alias": "put text that begins with * in quotes",
     "expected alphabetic or numeric": "put text that begins with * or & in quotes",
-    "but found '}'": "remove this bracket, which closes none",
-    "but found ']'": "remove this bracket, which closes none",
+    "but found '}'": "remove this bracket, which has no opening bracket",
+    "but found ']'": "remove this bracket, which has no opening bracket",
     "expected the node content, but found ','": "remove one of the commas, or write the value between them",
     "but got '<stream end>'": "close the bracket",
     "or '}', but got ']'": "close { with }, and [ with ]",
@@ -590,21 +614,22 @@ _ADVICE = {
     "expected <block end>": "indent this line like the lines of the same list or mapping above it",
     "expected ',' or": "close the quote or bracket before it, and put text with commas or braces in quotes",
     "mapping values are not allowed": "put text that contains ': ' in quotes, and check the indentation",
-    "could not find expected ':'": "write KEY: VALUE, and put text of several lines behind KEY: |",
+    "could not find expected ':'": "write KEY: VALUE, and put text of several lines after KEY: |",
     "end of stream": "close the quote or bracket",
     "document separator": "close the quote or bracket",
     "special characters are not allowed": "remove control characters",
 }
-"""Remedies by part of the YAML parser's message; the first match counts."""
+"""Remedies, by a part of the YAML parser's message; the first match counts."""
 
 
 DATA = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
-"""Suffixes of files that hold examples."""
+"""Suffixes of files with examples."""
 
 
 def _no_mapping(path: Path, kind: str, value: object) -> str:
-    """The message for a file that holds something else than keys and values."""
+    """Message for a file that contains something else than keys and values."""
     if kind == "campaign" and path.suffix.casefold() in DATA:
-        return f"{path} holds data, not a campaign; winnow init --data {path} writes a campaign's file for it"
+        return f"{path} contains data, not a campaign; create a campaign's file: winnow init --data {path}"
+
     what = "a list" if isinstance(value, list) else f"the value {reprlib.repr(value)}"
     return f"{path}: a {kind} file is a mapping of keys to values, this is {what}; write lines of KEY: VALUE"

@@ -135,7 +135,7 @@ def test_another_baseline_is_another_campaign_that_gate_begins(tmp_path):
     refused = winnow(tmp_path, *other)
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[-1] == (
-        "undo the change, or begin a new campaign that reuses the generations of this one: "
+        "undo the change, or start a new campaign that reuses the outputs of this one: "
         "winnow gate SPEC --baseline slips/plain --fork NEW_NAME"
     )
     assert winnow(tmp_path, *other, "--fork", "other").returncode == 0

@@ -102,7 +102,7 @@ def test_a_judge_that_says_the_same_gives_the_same_scores_and_nothing_is_generat
     assert stored_texts(ended) == texts
     assert scores(ended, NEW) == scores(ended, OLD)
     assert reasons(ended) == {None: len(texts), "no_stored_text": 240 - len(texts)}
-    assert f"'first' has texts for {len(texts)} of 240 pairs" in ran.stdout
+    assert f"'first' has outputs for {len(texts)} of 240 pairs" in ran.stdout
     assert f"the outputs of the other {240 - len(texts)} are not generated" in ran.stdout
     assert "another judge can hardly rule out a candidate with few outputs" in ran.stdout
     assert winnow(ended, "db", "check").returncode == 0
@@ -255,10 +255,10 @@ def test_texts_of_a_server_that_has_gone_are_judged_again(tmp_path):
 REFUSED = [
     ({"type": "exat"}, [], "judge.yaml:2: judge.type: unknown judge 'exat'; did you mean 'exact'?"),
     ({"type": "numeric", "tolerance": -1}, [], "judge.yaml:3: judge.tolerance: "),
-    (SAME, ["--name", OLD], "'first' is the campaign whose texts are to be judged"),
+    (SAME, ["--name", OLD], "'first' is the campaign whose outputs are judged"),
     (SAME, ["--set", "reuse=all"], "remove reuse and storage"),
-    (SAME, ["--set", "seed=12345"], "texts are found by the seed they were drawn by"),
-    (SAME, ["--set", "dataset.limit=5"], "on the examples of 'first', and --name names what comes of it"),
+    (SAME, ["--set", "seed=12345"], "stored outputs are found by the seed of 'first'"),
+    (SAME, ["--set", "dataset.limit=5"], "on the examples of 'first', and --name names the new campaign"),
     (SAME, ["--set", "stopping.delta=0.9"], "--set stopping.delta: delta is the probability of a wrong answ"),
     (SAME, ["--set", "name=other"], "remove dataset and name"),
     (SAME, ["--set", "stopping.bugdet=3"], "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
@@ -272,10 +272,10 @@ def test_what_cannot_be_judged_again_ends_in_one_sentence(ended):
         assert told in one_message(refused)
     (ended / "judge.yaml").write_text("judge: {type: exact}\nseed: 3\n")
     refused = winnow(ended, "rescore", OLD, "--judge", "judge.yaml")
-    assert "judge.yaml:2: seed: the file of a judge holds the key judge alone" in one_message(refused)
+    assert "judge.yaml:2: seed: a judge's file has only the key judge" in one_message(refused)
     (ended / "judge.yaml").write_text("jugde: {type: exact}\n")
     refused = winnow(ended, "rescore", OLD, "--judge", "judge.yaml")
-    assert "judge.yaml:1: holds no judge; write judge: {type: …}" in one_message(refused)
+    assert "judge.yaml:1: contains no judge; write judge: {type: …}" in one_message(refused)
     (ended / "judge.yaml").write_text("\n")
     refused = winnow(ended, "rescore", OLD, "--judge", "judge.yaml")
     assert one_message(refused) == "judge.yaml is empty; write judge: {type: …} into it"

@@ -94,8 +94,11 @@ def test_a_file_that_lowers_the_budget_is_taken_and_that_is_said(finished):
         ("reuse=only", "reuse: 'all' -> 'only'"),
         ("exclude=[{model: two}]", "exclude: [] -> [{'model': 'two'"),
         ("models[0].name=other", "models[other] is new"),
-        ("storage=sqlite:///other.db", "a stored campaign stays where it is; remove name and storage"),
-        ("name=other", "a stored campaign stays where it is; remove name and storage"),
+        (
+            "storage=sqlite:///other.db",
+            "name and storage of a stored campaign cannot change; remove name and storage",
+        ),
+        ("name=other", "name and storage of a stored campaign cannot change; remove name and storage"),
         ("stopping.budget=0", "--set stopping.budget: must be at least 1 (got 0)"),
         ("budget=40", "--set budget: unknown key; did you mean 'stopping.budget'?"),
         ("stopping.budget", "write key=value, for example --set stopping.budget=2000"),

@@ -296,7 +296,7 @@ def changed(function, candidates, examples, storage, **options):
     with pytest.raises(SpecError) as refused:
         select(function, candidates, examples, storage=storage, name="chosen", **options)
     first, *lines, last = str(refused.value).splitlines()
-    assert first == "campaign 'chosen' was begun with another definition, which may not change:"
+    assert first == "campaign 'chosen' began with another definition, which cannot change:"
     assert last == "undo the change, or give the campaign another name"
     return lines
 
@@ -309,9 +309,9 @@ def test_a_selector_that_takes_no_more_candidates_says_so_and_what_to_do(storage
             storage=storage, name="chosen", selector="row-mean", delta=None, budget=40,
         )  # fmt: skip
     assert str(refused.value) == (
-        "campaign 'chosen' was begun without another, and its selector row-mean takes no more "
-        "candidates (champion without prefer: cost or constraints, race without judge.spare, and those "
-        "that route do): undo the "
+        "campaign 'chosen' began without another, and its selector row-mean accepts no further "
+        "candidates (champion without prefer: cost or constraints, race without judge.spare, and selectors "
+        "for route do): undo the "
         "change, or give the campaign another name"
     )
 

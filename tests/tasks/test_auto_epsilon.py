@@ -69,15 +69,15 @@ def test_a_campaign_that_began_by_another_formula_keeps_its_number(campaign_file
     [
         (
             {"{name: ucb-e, params: {a: 1.0}}": f"{{name: gate, params: {{baseline: {A}}}}}"},
-            "is not a margin for a gate: say how much worse than the baseline still passes; write a number",
+            "does not apply to a gate, where it is how much worse than the baseline passes; write a number",
         ),
         (
             {"{name: ucb-e, params: {a: 1.0}}": "{name: champion, params: {prefer: cost, costs: {}}}"},
-            "is not a margin for prefer: cost: say how much worse a cheaper candidate may be; write a number",
+            "does not apply to prefer: cost, where it is how much worse a cheaper candidate may be; write a number",
         ),
         (
             {"best-mean": "best-duel", "{name: ucb-e, params: {a: 1.0}}": "{name: round-robin}"},
-            "is for best-mean, and best-duel compares preferences; write a number, such",
+            "is only for best-mean, and best-duel compares preferences; write a number, such",
         ),
         (
             {"best-mean": "route", "{name: ucb-e, params: {a: 1.0}}": "{name: lin-ucb}"},
@@ -148,8 +148,8 @@ def test_select_takes_the_resolution_of_its_examples(tmp_path, stored):
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"selector": "gate", "baseline": 0}, "is not a margin for a gate"),
-        ({"prefer": "cost", "costs": [1, 2, 3]}, "is not a margin for prefer: cost"),
+        ({"selector": "gate", "baseline": 0}, "does not apply to a gate"),
+        ({"prefer": "cost", "costs": [1, 2, 3]}, "does not apply to prefer: cost"),
     ],
 )
 def test_select_asks_for_a_number_where_somebody_has_to_choose_it(settings, why):

@@ -117,13 +117,13 @@ def test_candidates_that_are_gone_or_new_are_named_once(database, opened, campai
     with pytest.raises(IdentityChanged) as refused:
         open_campaign(database, check_campaign_file(*text))
     assert str(refused.value).splitlines() == [
-        "campaign 'letters' was begun with another definition, which may not change:",
+        "campaign 'letters' began with another definition, which cannot change:",
         "  generate_configs[hot] is new",
         "  generate_configs[warm] is gone",
         "  models[smaller] is gone",
         "  models[tiny] is new",
         "  seed: 7 -> 8",
-        "undo the change, or begin a new campaign that reuses the generations of this one: winnow run SPEC "
+        "undo the change, or start a new campaign that reuses the outputs of this one: winnow run SPEC "
         "--fork NEW_NAME",
     ]
 
@@ -240,7 +240,7 @@ def test_a_folder_that_is_gone_is_not_said_to_have_changed(database, opened, fol
         reopen_campaign(database, "letters", STORAGE)
     _, *changed, _ = str(refused.value).splitlines()
     assert changed == [
-        f"  the folder of model {name}, checkpoints/{name}, is not here (looked for "
+        f"  the folder of model {name}, checkpoints/{name}, does not exist (looked for "
         f"{folder}/elsewhere/checkpoints/{name})"
         for name in ("small", "smaller")
     ]

@@ -75,7 +75,7 @@ def named(*names, **more):
         (
             {"judge": {"type": "x"}, "judge_identity": {"code": {"version": 1}}},
             {"judge": {"type": "x"}, "judge_identity": {"code": {"version": 2}}},
-            ["judge: this Winnow's judge reads some outputs differently (version 1 -> 2)"],
+            ["judge: the judge of this release reads some outputs differently (version 1 -> 2)"],
         ),
         (
             {"dataset": {"limit": 5}, "dataset_fingerprint": OLD, "held_out_fingerprint": OLD},

@@ -57,13 +57,13 @@ def test_a_field_that_names_no_clusters_is_refused(checked, columns, said):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("certify", "certify counts single examples: its bets take labels as independent, and those of one"),
+        ("certify", "certify counts single examples: its bets need independent labels, and labels of one"),
         ("route", "route counts single examples: prompts arrive one by one"),
     ],
 )
 def test_an_objective_that_counts_single_examples_refuses_clusters_and_says_why(name, why):
     settings = ["dataset.cluster=id", f"dataset.path={EXAMPLES / 'data.jsonl'}"]
-    with pytest.raises(SpecError, match=rf"dataset\.cluster: is for best-mean and best-duel: {why}"):
+    with pytest.raises(SpecError, match=rf"dataset\.cluster: is only for best-mean and best-duel: {why}"):
         check_campaign_file(str(EXAMPLES / f"{name}.yaml"), settings)
 
 

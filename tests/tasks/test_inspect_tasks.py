@@ -226,7 +226,7 @@ def test_a_judge_of_ones_own_takes_the_place_of_a_scorer_that_is_not_done(tasks)
     told = changed("plain", scorers=solvers("own"))
     found = checked(tasks, "plain", told=told, judge={"type": "contains"})
     assert found.spec.judge.type == "contains"
-    with pytest.raises(SpecError, match=r"task\.scorer: is for the task's own judge"):
+    with pytest.raises(SpecError, match=r"task\.scorer: is only for the task's own judge"):
         checked(tasks, "plain", told=told, task={"scorer": "own"}, judge={"type": "contains"})
 
 

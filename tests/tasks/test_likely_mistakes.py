@@ -128,8 +128,8 @@ def test_a_backslash_and_a_letter_where_a_line_break_is_meant(found, key, text, 
         settings.insert(0, "prompts[1].few_shot.n=2")
     (mistake,) = found(*settings)
     assert mistake.path == f"{key}[0]" if is_list else key
-    assert mistake.sentence.startswith(f"'{text}' holds a backslash and a")
-    assert mistake.sentence.endswith(f"as single quotes leave them: write {written} in double quotes")
+    assert mistake.sentence.startswith(f"'{text}' contains a backslash and a")
+    assert mistake.sentence.endswith(f"which single quotes keep: write {written} in double quotes")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_backslash_and_a_letter_where_a_line_break_is_meant(found, key, text, 
 def test_a_template_in_single_quotes_is_told(found, template):
     (mistake,) = found(prompt(template))
     assert mistake.path == "prompts[0].template"
-    assert "shows a backslash and a" in mistake.sentence
+    assert "contains a backslash and a" in mistake.sentence
     assert mistake.sentence.endswith("put the text in double quotes, or write it in lines after a |")
 
 
@@ -165,9 +165,12 @@ def test_latex_and_the_texts_of_expressions_are_meant(found, template):
 @pytest.mark.parametrize(
     ("judge", "end"),
     [
-        ("{type: exact}", "counts as right, too; write them as answers should be, if 5 is no right answer"),
-        ("{type: exact_match}", "judge exact_match takes 5 as wrong; write them as answers should be"),
-        ("{type: all, judges: [{type: score}, {type: normalised}]}", "if 5 is no right answer"),
+        ("{type: exact}", "counts as right, too; if it is wrong, write the targets as answers should be"),
+        (
+            "{type: exact_match}",
+            "judge exact_match counts 5 as wrong; write the targets as answers should be",
+        ),
+        ("{type: all, judges: [{type: score}, {type: normalised}]}", "if it is wrong, write the targets"),
         ("{type: numeric}", None),
     ],
 )
@@ -176,7 +179,9 @@ def test_targets_that_are_spelled_as_nobody_answers_are_told(found, judge, end):
     mistakes = found(f"judge={judge}", rows=rows)
     assert [each.path for each in mistakes] == ["dataset.fields.target"] * (end is not None)
     if end is not None:
-        assert mistakes[0].sentence.startswith("2 targets are spelled as no model answers, such as 5.0: ")
+        assert mistakes[0].sentence.startswith(
+            "2 targets are spelled as no model would answer, such as 5.0: "
+        )
         assert mistakes[0].sentence.endswith(end)
 
 
@@ -191,7 +196,7 @@ def test_lists_of_answers_that_are_one_text_are_told(found, target, judge, is_to
     assert [each.path for each in mistakes] == ["dataset.fields.target"] * is_told
     if is_told:
         assert mistakes[0].sentence.startswith(
-            f"a target is a list or an object in one text, such as {target}"
+            f"a target is a list or an object written as text, such as {target}"
         )
         assert "as .jsonl or .parquet" in mistakes[0].sentence
 
@@ -207,7 +212,7 @@ def test_validate_names_the_line(campaign_file, folder):
     validated = winnow(folder, "validate", path)
     assert validated.returncode == 0
     assert "check: campaign.yaml:10: prompts[0].template: prompt 'plain' is the same" in validated.stdout
-    assert "check: campaign.yaml:10: prompts[0].template: shows a backslash and an n" in validated.stdout
+    assert "check: campaign.yaml:10: prompts[0].template: contains a backslash and an n" in validated.stdout
 
 
 def test_the_first_run_names_what_was_not_read_as_it_stands(campaign_file, folder, database):
@@ -257,7 +262,7 @@ def test_a_field_that_names_documents_is_told(found, name):
     rows = clustered(name, [f"d{i // 2}" for i in range(12)])
     assert of_clusters(found, rows=rows) == [
         f"12 of 12 examples share their {name} with another one: if these were drawn together, set "
-        f"dataset.cluster: {name}, or claims about new examples are too narrow"
+        f"dataset.cluster: {name}; otherwise intervals for new examples are too narrow"
     ]
 
 
@@ -272,7 +277,7 @@ def test_inputs_that_begin_with_one_long_text_are_told(found):
         row["input"] = f"Story {number // 2}. " * 30 + f"Question {number}?"
     assert of_clusters(found, rows=rows) == [
         "12 of 12 examples begin with the same 200 characters as another one: if these were drawn together, "
-        "name the field of their document in dataset.cluster, or claims about new examples are too narrow"
+        "name the field of their document in dataset.cluster; otherwise intervals for new examples are too narrow"
     ]
 
 

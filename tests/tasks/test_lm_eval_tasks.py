@@ -354,7 +354,7 @@ def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
         ({"lm_eval": "tasks/plain.yaml"}, {"dataset": {"path": "x"}}, "dataset.path: is already set by"),
         ({"lm_eval": "tasks/plain.yaml"}, {"output_type": "generate"}, "output_type: is already set by"),
         ({"lm_eval": "tasks/plain.yaml", "metric": "exact_match"}, {"judge": {"type": "exact"}},
-         "task.metric: is for the task's own judge"),
+         "task.metric: is only for the task's own judge"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_key_task_is_told_at_its_place(tasks, monkeypatch, task, keys, sentence):

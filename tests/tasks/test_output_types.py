@@ -120,7 +120,7 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"models": [model("small"), model("far", chat=True, **CLAUDE)]},
-            "models[1].provider: litellm tells no log-likelihoods; choose provider vllm or transformers",
+            "models[1].provider: litellm returns no log-likelihoods; choose provider vllm or transformers",
         ),
         (
             {"models": [model("small"), model("smaller", chat=True, reasoning={"parser": "think-tags"})]},
@@ -169,9 +169,7 @@ def test_a_server_may_tell_perplexities_but_openais_own_does_not(spec, monkeypat
     )
     with pytest.raises(SpecError) as refusal:
         check_campaign(openais)
-    said = (
-        "models[1].provider: OpenAI's own server does not tell how probable a text is; choose provider vllm"
-    )
+    said = "models[1].provider: OpenAI's own server returns no log-likelihood of a text; choose provider vllm"
     assert str(refusal.value).startswith(said)
 
 
@@ -184,14 +182,14 @@ def test_the_prompt_itself_is_weighed_for_perplexity(spec):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"prompts": TWO_PROMPTS}, "prompts: output_type: perplexity weighs the one prompt itself, and says"),
+        ({"prompts": TWO_PROMPTS}, "prompts: output_type: perplexity scores the prompt itself, and cannot"),
         (
             {"guardrails": [{"name": "g", "template": "{{ prompt }}!"}]},
-            "guardrails: output_type: perplexity weighs the one prompt itself",
+            "guardrails: output_type: perplexity scores the prompt itself",
         ),
         (
             {"judge": {"type": "exact"}},
-            "judge.type: models write no text with output_type: perplexity",
+            "judge.type: models generate no text with output_type: perplexity",
         ),
         (
             {"judge": {"type": "acc"}},
@@ -200,7 +198,7 @@ def test_the_prompt_itself_is_weighed_for_perplexity(spec):
         ({"choices": {"field": "options"}}, "choices: choices needs output_type: multiple-choice"),
         (
             {"models": [model("small"), model("smaller", chat=True)]},
-            "models[1].chat: output_type: perplexity weighs a text as it is; remove chat",
+            "models[1].chat: output_type: perplexity scores a text without a chat template; remove chat",
         ),
         (
             {"generate_configs": [{"name": "warm"}]},
@@ -323,6 +321,6 @@ def test_judges_that_stand_too_far_within_one_another_are_refused(spec, place):
         return spec(output_type="generate", choices=None, judge={"type": "exact"}, metrics=[metric])
 
     check_campaign(given(32))
-    with pytest.raises(SpecError, match="a judge stands within more than 32 others") as refusal:
+    with pytest.raises(SpecError, match="a judge is nested inside more than 32 others") as refusal:
         check_campaign(given(33))
     assert refusal.value.path == place

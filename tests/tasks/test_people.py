@@ -34,8 +34,8 @@ def spec(**changes):
             "judge.type",
             "a stream of prompts cannot",
         ),
-        ({"lookahead": 2}, "lookahead", "people judge one round at a time; remove lookahead"),
-        ({"samples": 3}, "samples", "people judge one output for each example; remove samples"),
+        ({"lookahead": 2}, "lookahead", "annotators judge one round at a time; remove lookahead"),
+        ({"samples": 3}, "samples", "annotators judge one output for each example; remove samples"),
         (
             {"output_type": "perplexity"},
             "output_type",

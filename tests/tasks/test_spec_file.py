@@ -418,7 +418,7 @@ def test_a_file_that_cannot_be_read_is_refused(folder):
     ("text", "remedy"),
     [
         ("models:\n\t- a\n", "indent with spaces"),
-        ("name: a\n---\nname: b\n", "a file holds one campaign: write each into a file of its own"),
+        ("name: a\n---\nname: b\n", "a file contains one campaign: write each into a file of its own"),
         ("name: !!python/name:os.system x\n", "write plain values, without a tag"),
         ("name: *best\n", "put text that begins with * in quotes"),
     ],
@@ -582,10 +582,10 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (BOMB, "with every alias written out, its values come to more than 16 MiB"),
+        (BOMB, "with every alias expanded, its values are larger than 16 MiB"),
         (f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 200)}]", "with every alias written out"),
         ("a: &a [*a]", "nested too deeply"),
-        (f"a: {'x' * 2**24}", "is larger than 16 MiB; put data into files"),
+        (f"a: {'x' * 2**24}", "is larger than 16 MiB; move data to files"),
         ("[" * 5_000, "nested too deeply"),
     ],
 )
@@ -697,8 +697,8 @@ def test_text_that_quotes_in_typographic_quotes_stays_as_it_is(tmp_path, text):
         ("a: *x\n", 1, "put text that begins with * in quotes"),
         ("a: {b: 1\n", 2, "close the bracket (opened in line 1)"),
         ('{"a": [1, 2', 1, "close the bracket"),
-        ("a: {b: 1}}\n", 1, "remove this bracket, which closes none"),
-        ("a: 1]\nb: [1]]\n", 2, "remove this bracket, which closes none"),
+        ("a: {b: 1}}\n", 1, "remove this bracket, which has no opening bracket"),
+        ("a: 1]\nb: [1]]\n", 2, "remove this bracket, which has no opening bracket"),
         ("a: {b: 1]\n", 1, "close { with }, and [ with ]"),
         ("a: [1, 2}\n", 1, "close { with }, and [ with ]"),
         ("a: [1,, 2]\n", 1, "remove one of the commas"),
@@ -739,6 +739,7 @@ def test_data_given_as_a_campaign_is_called_data(tmp_path):
     path = tmp_path / "tickets.csv"
     path.write_text("text,label\nhello,a\n")
     with pytest.raises(
-        SpecError, match=r"holds data, not a campaign; winnow init --data .*tickets\.csv writes"
+        SpecError,
+        match=r"contains data, not a campaign; create a campaign's file: winnow init --data .*tickets\.csv",
     ):
         read_spec_file(str(path), [])
