@@ -104,7 +104,7 @@ def test_the_cheapest_certified_candidate_is_the_answer_with_its_labels_and_the_
     told = done(finished, "status", "survivor")
     assert "medium/plain, the cheapest candidate that was shown to have a risk of at most 0.15" in told
     assert "higher risk is at most 0.1" in told
-    assert "would say medium/plain" in told
+    assert "would choose medium/plain" in told
 
 
 def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_waits_in_between(
@@ -501,7 +501,7 @@ LABELS_REFUSED = {
     "no target": ('{"id": "e1"}', "line 1: there is no column 'target'"),
     "a target that is none": ('{"id": "e1", "target": true}', "is not a label"),
     "a label twice": ('{"id": "e1", "target": "a"}\n{"id": "e1", "target": "b"}', "line 1 and line 2"),
-    "a target of the dataset": ('{"id": "e0", "target": "b"}', "is 'a' in the dataset, which stays"),
+    "a target of the dataset": ('{"id": "e0", "target": "b"}', "is 'a' in the dataset; remove"),
 }
 
 
@@ -595,7 +595,7 @@ def test_none_certified_is_said_plainly_and_is_no_answer(tmp_path):
     found = status_json(tmp_path)
     assert (found["outcome"], found["reason"], found["best"]) == ("none", "none-certified", None)
     told = done(tmp_path, "status", "survivor")
-    assert "certified    none: a risk of at most 0.15 was shown of no candidate" in told
+    assert "certified    none: a risk of at most 0.15 was not shown for any candidate" in told
     assert "the plain mean of human losses would certify no candidate" in told
 
 
@@ -667,7 +667,7 @@ REFUSED = {
         {"certify": {"unlabelled_per_label": 240}},
         "certify.unlabelled_per_label: the dataset has 240 examples",
     ),
-    "no autoevaluator": ({"certify": {"autoevaluator": None}}, "selector.name: r-autoeval-plus reads"),
+    "no autoevaluator": ({"certify": {"autoevaluator": None}}, "selector.name: r-autoeval-plus uses"),
     "an autoevaluator of another model's name": (
         {"certify": {"autoevaluator": {"model": certify.model("small", "grader"), "prompt": "?"}}},
         "certify.autoevaluator.model.name: the name 'small' is another model's",
@@ -769,7 +769,7 @@ def test_what_no_human_can_answer_is_no_loss_of_the_baseline_itself(tmp_path):
     found = {row["candidate"]: row for row in asked(tmp_path, "comparisons") if row["example"] == skipped}
     own = found["large/plain"]
     assert (own["human_loss"], own["reason"], own["detail"]) == (0.0, "no_target", None)
-    said = "whatever a candidate answers, but for large/plain, whose drop below itself is 0"
+    said = "whatever a candidate answers, except for large/plain, whose drop below itself is 0"
     assert said in done(tmp_path, "status", "survivor")
 
 

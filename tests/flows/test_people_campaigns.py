@@ -216,7 +216,7 @@ def test_a_file_is_taken_whole_or_not_at_all(ratings):
 
     unknown = refused(*lines, "0123456789abcdef,right,")
     assert "has no task with the id" in unknown
-    assert "copy it from winnow query survivor labels --storage sqlite:///winnow.db" in unknown
+    assert "copy the id from winnow query survivor labels --storage sqlite:///winnow.db" in unknown
     assert "there is no column 'verdict'" in refused("id,score", "0123456789abcdef,1")
     assert "there is no column 'id'; its columns are separated by semicolons: save it with commas" in refused(
         "id;verdict", "0123456789abcdef;right"
@@ -318,5 +318,5 @@ def test_a_certificate_counts_examples_and_calls_ratings_no_labels_and_a_mean_of
         == "the plain mean of human losses would choose medium/plain (0.300), without any guarantee"
     )
     assert said["cost"] == "40 comparisons in 4 rounds, of 40 examples"
-    assert said["ended"].startswith("all 40 examples that may be labelled are used; bets look ahead")
+    assert said["ended"].startswith("all 40 examples that may be labelled are used; bets depend on")
     assert "passes" in winnow(tmp_path, "report", "survivor").stdout

@@ -73,7 +73,8 @@ def test_a_campaign_that_began_by_another_formula_keeps_its_number(campaign_file
         ),
         (
             {"{name: ucb-e, params: {a: 1.0}}": "{name: champion, params: {prefer: cost, costs: {}}}"},
-            "does not apply to prefer: cost, where it is how much worse a cheaper candidate may be; write a number",
+            "does not apply to prefer: cost, where it is how much worse a cheaper candidate may be; write "
+            "a number",
         ),
         (
             {"best-mean": "best-duel", "{name: ucb-e, params: {a: 1.0}}": "{name: round-robin}"},

@@ -85,11 +85,17 @@ def test_names_of_groups_may_be_numbers(tmp_path):
     [
         ({"groups": {"by": "levle"}}, "groups.by: unknown field 'levle'; did you mean 'level'?"),
         ({"groups": {"by": "first"}}, "groups.by: example 'e1' has no first, so it is in no group"),
-        ({"groups": {"by": "kinds"}}, "groups.by: kinds of example 'e0' is ['a', 'b'], and a group is named"),
-        ({"groups": {"by": "ratio"}}, "groups.by: ratio of example 'e0' is 0.5, and a group is named"),
+        (
+            {"groups": {"by": "kinds"}},
+            "groups.by: kinds of example 'e0' is ['a', 'b'], and the name of a group has to be",
+        ),
+        (
+            {"groups": {"by": "ratio"}},
+            "groups.by: ratio of example 'e0' is 0.5, and the name of a group has to be",
+        ),
         (
             {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1}}},
-            "there is no weight for hard; every group needs a weight",
+            "there is no weight for hard; add a weight for every group",
         ),
         (
             {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1, "hard": 1, "hart": 2}}},

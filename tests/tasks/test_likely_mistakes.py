@@ -277,7 +277,8 @@ def test_inputs_that_begin_with_one_long_text_are_told(found):
         row["input"] = f"Story {number // 2}. " * 30 + f"Question {number}?"
     assert of_clusters(found, rows=rows) == [
         "12 of 12 examples begin with the same 200 characters as another one: if these were drawn together, "
-        "name the field of their document in dataset.cluster; otherwise intervals for new examples are too narrow"
+        "name the field of their document in dataset.cluster; otherwise intervals for new examples are "
+        "too narrow"
     ]
 
 

@@ -57,7 +57,10 @@ def bound(**changes):
             {"constraints": [*bound(), *bound(at_least=None, at_most=0.5)]},
             "constraints: no mean of right can be at least 0.8 and at most 0.5; correct one bound",
         ),
-        ({"selector": {"name": "ucb-e"}}, "constraints: ucb-e compares all candidates by their scores and"),
+        (
+            {"selector": {"name": "ucb-e"}},
+            "constraints: ucb-e compares all candidates by their scores, without",
+        ),
         ({"selector": {"name": "race"}}, "choose selector champion, or remove constraints"),
         (
             {"selector": {"name": "gate", "params": {"baseline": "one/plain"}}},
@@ -77,7 +80,7 @@ def bound(**changes):
         ),
         (
             {"selector": CHAMPION | {"params": {"prefer": "cost"}}},
-            "selector.params.prefer: prefer is not worked",
+            "selector.params.prefer: prefer is not supported",
         ),
         (
             {"selector": CHAMPION | {"params": {"additions": "expected"}}},

@@ -293,7 +293,7 @@ def test_another_embedder_than_the_policy_was_learned_with_is_refused(folder):
     with pytest.raises(WinnowError, match="there is no checkpoint in 'embedder'"):
         Router.load("policy")
     save_tiny_llama(folder / "embedder", seed=3)
-    with pytest.raises(WinnowError, match="is not the one that its policy was learned with; bring back"):
+    with pytest.raises(WinnowError, match="is not the one that its policy was learned with; restore"):
         Router.load("policy")
 
 

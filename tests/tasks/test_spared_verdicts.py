@@ -61,7 +61,7 @@ def written(folder, name="spared", **changes):
             "judge.judges[1].type",
             "acc can score equal outputs differently",
         ),
-        ({"metrics": [{"name": "m", "judge": JUDGE}]}, "metrics[0].judge.spare", "remove it here"),
+        ({"metrics": [{"name": "m", "judge": JUDGE}]}, "metrics[0].judge.spare", "remove spare"),
         ({"selector": {"name": "race", "params": {"top_m": 2}}}, "selector", "top_m"),
         ({"objective": "best-duel", "selector": {"name": "llm-po"}}, "judge", "is only for best-mean"),
     ],

@@ -66,7 +66,7 @@ def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
         raise ValueError(f"budget.human_labels does not apply to {objective}; remove human_labels")
     if budget.human_labels is None and traits.measures_risk:
         raise ValueError(
-            f"{objective} needs budget.human_labels, since bets look ahead to the last label; add "
+            f"{objective} needs budget.human_labels, because bets depend on the number of labels; add "
             "human_labels"
         )
     if budget.comparisons is None and traits.compares_pairs:

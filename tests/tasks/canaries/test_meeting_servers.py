@@ -188,7 +188,7 @@ def test_a_model_that_was_exchanged_behind_its_url_is_asked_anew(database):
         third = run(database, served_spec(model, name="tomorrow"))
         assert len(server.calls) == 2 * GRID
     assert (before.when, before.changed, before.prompts, before.texts_before) == ("before", 5, 5, 0)
-    assert before.sentence.endswith("no text that it made before is used here")
+    assert before.sentence.endswith("no output from before is used here")
     assert (after.when, after.texts_before) == ("after", GRID)
     assert after.sentence.endswith("this answer is about the model before the change")
     assert changes(database, third) == []
@@ -451,7 +451,7 @@ def test_a_campaign_refuses_a_server_that_serves_something_else(database):
             run(database, moved)
         assert other.answered == 0
         said = str(refusal.value)
-        assert f"first asked at {one.url}, and {other.url} answers 5 of 5 canary prompts differently" in said
+        assert f"first served at {one.url}, and {other.url} answers 5 of 5 canary prompts differently" in said
         assert "set model_base_url back" in said
         assert "winnow run SPEC --fork NEW_NAME" in said
         record = run(database, served_spec(served_model(one.url)))
@@ -477,7 +477,7 @@ def test_a_move_from_a_server_that_answered_no_canary_cannot_be_checked(database
 
     with faulty_server(refuses_canaries, right) as one, faulty_server(reply=right) as other:
         run(database, served_spec(served_model(one.url)), rounds=1)
-        with pytest.raises(ServedModelDiffers, match="never answered a canary: so it is unknown whether"):
+        with pytest.raises(ServedModelDiffers, match="never answered a canary, so it is unknown whether"):
             run(database, served_spec(served_model(other.url)))
 
 
