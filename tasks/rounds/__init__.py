@@ -1,1 +1,1 @@
-"""The five steps of a round."""
+"""Steps of a round: plan, generate, judge, decide and record."""

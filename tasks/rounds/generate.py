@@ -1,4 +1,4 @@
-"""Outputs for a planned round: stored ones are reused, the rest are generated and committed in groups."""
+"""Get the outputs of a planned round: reuse stored ones, generate the others."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -44,14 +44,15 @@ from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY
 from winnow.tasks.text.canonical_json import sha256
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
-"""Planned generations with their output keys, and the stored outputs."""
+"""Planned generations with their keys, and the stored outputs by key."""
 
 RenderedPrompts = dict[tuple[object, ...], Asked | GenerationFailure]
-"""Rendered prompts of an example, shared by candidates with the same prompt, and model if texts are
-scored."""
+"""Rendered prompts of examples.
+Candidates with the same prompt share them; if texts are scored, only those with the same model do.
+"""
 
 REFUSED = "refused"
-"""The finish reason of a refused output, which is stored only for its cost."""
+"""Finish reason of a refused output, which is stored only for its cost."""
 
 NO_TEXT = GenerationFailure(
     reason=NO_STORED_TEXT, detail="no text of this request is stored, and reuse: only makes none"
@@ -59,9 +60,9 @@ NO_TEXT = GenerationFailure(
 
 
 def plan_generations(campaign: CampaignSession, round_: RoundRecord) -> list[PlannedGeneration]:
-    """The request for every output of the round, in the order of `arms_and_examples`.
+    """Plan the request for every output of a round, in `arms_and_examples` order.
 
-    Several outputs of a candidate for an example are consecutive, each a replicate.
+    Several outputs of a candidate for an example are consecutive; each is a replicate.
     """
     asked = arms_and_examples(round_.arms, round_.examples)
     prompts: RenderedPrompts = {}
@@ -81,9 +82,9 @@ def plan_generations(campaign: CampaignSession, round_: RoundRecord) -> list[Pla
 def have_outputs(
     campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
 ) -> GenerationBatch:
-    """Generate all outputs of candidates for the round, or find stored ones under `reuse: only`.
+    """Generate all outputs of a round, or only find stored ones under `reuse: only`.
 
-    Raises like `have_texts`.
+    Raises the errors of `have_texts`.
     """
     if campaign.checked.spec.reuse != ONLY:
         return have_texts(campaign, round_, planned)
@@ -97,17 +98,18 @@ def have_outputs(
 def have_texts(
     campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
 ) -> GenerationBatch:
-    """Generate and store every planned output, or record the reason why it is missing.
+    """Generate and store every planned output; a missing output has a reason.
 
-    Safe to call again: it generates only what is not stored. Requests are grouped by model, and the groups
-    depend only on the plan, so a resumed round sends the engine the same groups. Engines decide the order of
-    groups and which run together: each is stored when it is done.
+    The call can be repeated, and then generates only what is not stored. Requests are grouped by model. The
+    groups depend only on the plan, so a resumed round sends the same groups to the engine. Engines decide the
+    order of groups, and which run together; each group is stored when it is complete.
 
     Raises:
         EngineDied, EngineTimeout: Transient; committed outputs stay, and so do those that other engines
-            generated meanwhile.
-        ServedModelDiffers: If a server that replaced another one serves a different model.
-        LeaseLost: If another process took the campaign over.
+            generated in the
+            meantime.
+        ServedModelDiffers: A server that replaced another one serves a different model.
+        LeaseLost: Another process took the campaign over.
     """
     wanted = WantedTexts(campaign, round_, planned)
     asked = campaign.engines.answers(
@@ -120,18 +122,18 @@ def have_texts(
 
 
 class WantedTexts:
-    """The outputs that a round needs; those that are not stored are requested in groups.
+    """The outputs that a round needs; missing ones are requested in groups.
 
     Args:
         campaign: The campaign.
-        round_: The round that needs them.
-        planned: Each output that it needs, in order.
-        begun_after: Number of observed rounds when the round's first request was sent; None if those are all
+        round_: The round that needs the outputs.
+        planned: All outputs that it needs, in order.
+        begun_after: Number of observed rounds when the round's first request was sent; None if these are all
             earlier rounds.
 
     Raises:
         ServedModelDiffers, EngineDied, EngineTimeout: At the first contact with a server.
-        LeaseLost: If another process took the campaign over.
+        LeaseLost: Another process took the campaign over.
     """
 
     def __init__(
@@ -167,11 +169,16 @@ class WantedTexts:
         return not self._left
 
     def store(self, number: int, answers: Sequence[Answer]) -> None:
-        """Commit the answers to a group of `groups`, by number, if they are not stored yet."""
+        """Store the answers to a group, unless they are stored already.
+
+        Args:
+            number: Index of the group in `groups`.
+            answers: Its answers, in order.
+        """
         self.store_parts({number: dict(enumerate(answers))})
 
     def store_parts(self, parts: Parts) -> None:
-        """Commit answers of possibly unfinished groups, and loads of models since."""
+        """Store answers of groups that may be incomplete, and loads of models since then."""
         new = {
             number: {place: answer for place, answer in answers.items() if place in self._left[number]}
             for number, answers in parts.items()
@@ -202,7 +209,7 @@ class WantedTexts:
                 del self._left[number]
 
     def batch(self) -> GenerationBatch:
-        """The outputs or failures, once all are available."""
+        """The outputs and failures so far; complete if `are_there`."""
         return GenerationBatch(planned=self._planned, texts=self._texts, failures=self._failures)
 
     def _groups(self) -> RequestGroups:
@@ -231,15 +238,15 @@ def _require_images(requests: Iterable[Request]) -> None:
 
 
 def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Session], Found]) -> Found:
-    """Stored outputs for the plan, protected from deletion from now on, and all keys."""
+    """Find stored outputs for the plan, and protect them from deletion from now on."""
     with campaign.database.reading() as session:
         planned, found = find(session)
         own = generation_records.own_or_since(
             session, list(found), campaign_id=campaign.record.id, since=None
         )
     if found.keys() <= own:
-        # As in most rounds, which then need not wait until they may write: nobody deletes a campaign's own
-        # texts while it is run. A round that is killed again and again so gets on with every process.
+        # No write is needed, as in most rounds: a campaign's own outputs are not deleted while it runs. So a
+        # round that is killed repeatedly still makes progress with every process.
         return planned, found
     with writing_under(campaign.database, campaign.lease) as session:
         return planned, generation_records.take_texts(session, round_.id, list(found))
@@ -248,7 +255,15 @@ def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Sessi
 def plan_generation(
     campaign: CampaignSession, arm: int, example: int, replicate: int, prompts: RenderedPrompts | None = None
 ) -> PlannedGeneration:
-    """The request for one output, and its storage key; rendered prompts are cached in `prompts`."""
+    """Plan the request for one output, with its storage key.
+
+    Args:
+        campaign: The campaign.
+        arm: The candidate.
+        example: Position of the example.
+        replicate: Number of the output among those of one request.
+        prompts: Cache of rendered prompts; None without a cache.
+    """
     candidate = campaign.checked.candidates[arm]
     if not campaign.checked.spec.fresh_generations:
         replicate = 0
@@ -269,7 +284,7 @@ def _asked(
     campaign: CampaignSession, candidate: Candidate, example: int, prompts: RenderedPrompts
 ) -> Asked | GenerationFailure:
     weighing, row = campaign.checked.weighing, campaign.checked.dataset.examples[example]
-    # What is weighed depends on the model, too: between a prompt and what follows it may be a space.
+    # Scored texts depend on the model, too: a space may separate the prompt from what follows.
     of = (id(candidate.template), id(candidate.guardrail), weighing and candidate.model.name, example)
     if of not in prompts:
         places = campaign.checked.dataset.images
@@ -278,7 +293,10 @@ def _asked(
 
 
 def rendered(asked: Callable[[], Asked]) -> Asked | GenerationFailure:
-    """The prompt, or the reason why it cannot be rendered: the check did not try every example."""
+    """Render a prompt; return the failure if a template fails on the example.
+
+    The check of the campaign does not try every example.
+    """
     try:
         return asked()
     except TemplateError as error:
@@ -298,21 +316,20 @@ def plan_text(
     keys: dict[bool, RequestKeys] | None = None,
     cut_at_stop: bool = False,
 ) -> PlannedGeneration:
-    """A request whose seed follows from the campaign's, with its storage key.
+    """Plan a request, with its storage key and a seed derived from the campaign's.
 
     If the prompt could not be rendered, nothing is requested, looked up or stored.
 
     Args:
         model: The model.
         fingerprint: Identity of the model's weights.
-        asked: The prompt, or the failure that prevented one.
-        sampling: The file's sampling settings.
+        asked: The prompt, or the failure to render it.
+        sampling: Sampling settings of the file.
         seed: Seed of the campaign.
-        rules: The version of the campaign's rules; see `tasks.candidates.text_rules`.
+        rules: Version of the campaign's rules; see `tasks.candidates.text_rules`.
         replicate: Number of the output among those of one request.
-        drawn: The request's own seed; None if it follows from the campaign's.
-        keys: Cached keys of the model, fingerprint and sampling, by whether a first token is added to
-            prompts.
+        drawn: Seed of the request; None if it follows from the campaign's seed.
+        keys: Cached keys for the model, fingerprint and sampling, by whether prompts get a first token.
         cut_at_stop: See `PlannedGeneration`.
     """
     if isinstance(asked, GenerationFailure):
@@ -323,7 +340,7 @@ def plan_text(
             request=Request(prompt="", sampling=sampling, seed=0),
             unasked=asked,
         )
-    # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
+    # Greedy outputs depend on no seed, so campaigns with other seeds can reuse them.
     greedy = is_greedy(model, sampling)
     replicate = 0 if greedy else replicate
     weighed = tuple(dict.fromkeys(asked.continuations))
@@ -361,7 +378,7 @@ def plan_text(
 def _told_apart(
     campaign: CampaignSession, answered: Sequence[tuple[PlannedGeneration, Answer]]
 ) -> tuple[list[NewGeneration], dict[str, GenerationFailure], list[NewGeneration]]:
-    """The usable outputs among answers, replacements for the rest by key, and the cost of the rest."""
+    """Split answers into usable outputs, failures by key, and unusable paid outputs."""
     made: list[NewGeneration] = []
     failures: dict[str, GenerationFailure] = {}
     unused: list[NewGeneration] = []
@@ -383,7 +400,10 @@ def _told_apart(
 
 
 def _never_found(text: NewGeneration) -> NewGeneration:
-    """An output that counts as paid, under a key that is never looked up: its request is repeated."""
+    """An output that counts as paid, under a key that is never looked up.
+
+    So its request is repeated.
+    """
     asked = text.request_key or text.key
     key = sha256({"key": asked, REFUSED: now().isoformat()})
     return replace(text, key=key, request_key=asked, finish_reason=REFUSED)

@@ -1,4 +1,4 @@
-"""Run the calls of judge models; their replies are stored like any generation."""
+"""Run the calls of judge models; their replies are stored as generations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from winnow.tasks.rounds.generate import have_texts, plan_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedJudge(Generic[SubjectT]):
-    """A judge with everything needed to judge some subjects."""
+    """A judge with all replies that it needs to judge some subjects."""
 
     judge: Judge[SubjectT]
     stored: Mapping[JudgeCall, int]
-    """Ids of the generations from which replies were read."""
+    """Ids of the generations from which replies were read, by call."""
 
     def judgments(self, replies: Sequence[ReadReply], metric: str | None = None) -> list[NewJudgment]:
-        """Records of the calls behind a verdict on a metric, or on the outcome."""
+        """Rows of the calls behind a verdict on a metric, or on the outcome if None."""
         return [
             NewJudgment(
                 judge=each.call.judge,
@@ -46,18 +46,18 @@ def ask_models(
     subjects: Sequence[Subject],
     texts: GenerationBatch | None = None,
 ) -> list[AskedJudge[Subject]]:
-    """Make the calls that judges need for some outputs or duels, for all judges together.
+    """Make the calls that judges need for some outputs or duels, for all judges at once.
 
-    Every reply is stored before the next calls are planned, so a resumed round repeats none. Equal calls of
-    several judges have one reply. All judges receive their subjects in advance. Raises like
+    Every reply is stored before the next calls are planned, so a resumed round repeats no call. Equal calls
+    of several judges have one reply. All judges receive their subjects in advance. Raises the errors of
     `have_texts`.
 
     Args:
-        campaign: The judges' campaign.
-        judges: Judges, some of which use models.
-        round_: The subjects' round.
+        campaign: The campaign of the judges.
+        judges: The judges, some of which use models.
+        round_: The round of the subjects.
         subjects: The outputs or duels.
-        texts: The outputs' batch, if some calls may have been made already.
+        texts: The batch of the outputs, if some calls may have been made already; else None.
     """
     answers: dict[JudgeCall, TextOrFailure] = dict(texts.calls if texts is not None else {})
     exchange = Exchange[Subject]({call: read(answer) for call, answer in answers.items()})
@@ -75,7 +75,7 @@ def ask_models(
 
 
 def read(answer: TextOrFailure) -> Reply:
-    """The answer to a call in the form for judges."""
+    """Convert the answer to a call to the form that judges receive."""
     if isinstance(answer, StoredText):
         return JudgeReply(
             text=answer.text, choice_logprobs=answer.choice_logprobs, finish_reason=answer.finish_reason
@@ -84,7 +84,7 @@ def read(answer: TextOrFailure) -> Reply:
 
 
 def plan_judge_calls(campaign: CampaignSession, calls: Sequence[JudgeCall]) -> list[PlannedGeneration]:
-    """The requests for calls of a campaign's judges."""
+    """Plan the requests for calls of a campaign's judges."""
     fingerprints, seed = campaign.checked.judge_fingerprints, campaign.record.seed
     rules = campaign.checked.text_rules
     return [plan_judge_call(fingerprints, each, seed, rules=rules) for each in calls]
@@ -93,13 +93,13 @@ def plan_judge_calls(campaign: CampaignSession, calls: Sequence[JudgeCall]) -> l
 def plan_judge_call(
     fingerprints: Mapping[str, str], call: JudgeCall, seed: int, *, rules: int
 ) -> PlannedGeneration:
-    """The request for one call, and its storage key.
+    """Plan the request for one call, with its storage key.
 
     Args:
         fingerprints: Weight fingerprint of each judge model, by name.
         call: A call of a judge.
         seed: Seed of the campaign.
-        rules: The version of the campaign's rules.
+        rules: Version of the campaign's rules.
     """
     return plan_text(
         call.model,

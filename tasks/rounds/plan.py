@@ -1,4 +1,7 @@
-"""Plan the next rounds: the selector proposes, and the plan is stored before anything is generated."""
+"""Plan the next rounds: the selector proposes pairs, which are stored as the plan.
+
+The plan is stored before anything is generated.
+"""
 
 from collections.abc import Callable
 
@@ -16,15 +19,19 @@ Ask = Callable[[np.random.Generator], Batch]
 
 
 def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]:
-    """The rounds in flight, filled up to the allowed number.
+    """Plan further rounds until as many are in flight as allowed; return these rounds.
 
-    A further round is planned from all observations so far, and only while at most `lookahead` others are in
-    flight. If candidates join with it, it waits for all of them: those rounds were planned without the new
-    candidates, and a selector's state depends on the order of observations and joins. The selector has
-    observed all finished rounds; `begins` says whether further rounds may begin.
+    A further round is planned from all observations so far, while at most `lookahead` others are in flight.
+    If candidates join with it, it waits until all others are finished: these were planned without the new
+    candidates, and a selector's state depends on the order of observations and joins.
+
+    Args:
+        campaign: The running campaign, whose selector has observed all finished rounds.
+        begins: Whether further rounds can begin.
 
     Returns:
-        In order; empty if no round is in flight and none may begin, or the selector proposes no further
+        The rounds in order. Empty if no round is in flight and no round can begin, or if the selector
+            proposes no further
         batch.
     """
     with campaign.database.reading() as session:
@@ -41,10 +48,10 @@ def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]
 
 
 def plan_round(campaign: CampaignSession) -> RoundRecord | None:
-    """The plan of the next round: the stored one if unfinished, else the selector's proposal.
+    """The plan of the next round: the stored one if unfinished, else a new proposal.
 
     Returns:
-        None if the selector proposes nothing more.
+        None if the selector proposes no further batch.
     """
     return stored_plan(campaign) or plan_new(campaign, campaign.selector.ask)
 
@@ -60,7 +67,13 @@ def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
 
 @on_one_thread
 def plan_new(campaign: CampaignSession, ask: Ask, *, n_in_flight: int = 0) -> RoundRecord | None:
-    """Store the proposed batch as the next round, after those in flight; None if the batch is empty."""
+    """Store a proposed batch as the next round; None if the batch is empty.
+
+    Args:
+        campaign: The running campaign.
+        ask: Function that proposes the batch.
+        n_in_flight: Number of rounds in flight before it.
+    """
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)
     campaign.checked.at_round(campaign.selector, number)

@@ -1,4 +1,7 @@
-"""Record a round: the selector observes it, and outcomes and decision are stored together."""
+"""Record a round: the selector observes it, and outcomes and decision are stored.
+
+Outcomes and decision are stored in one transaction.
+"""
 
 import math
 from collections.abc import Sequence
@@ -36,10 +39,10 @@ from winnow.tasks.spec.stored_spec import baseline_name
 def decide_round(
     campaign: CampaignSession, round_: RoundRecord, comparisons: Sequence[NewComparison]
 ) -> Decision:
-    """Let the selector observe a round's outcomes, in planned order, and return its decision.
+    """Let the selector observe a round's outcomes, in order; return its decision.
 
     Raises:
-        ContradictoryState: If the selector's state is impossible for any scores.
+        ContradictoryState: No scores could lead to the selector's state.
     """
     checked = campaign.checked
     losses = [
@@ -62,7 +65,8 @@ def decide_round(
 def believed(selector: Selector, record: CampaignRecord) -> Decision:
     """The decision of a campaign's selector, adapted to the campaign.
 
-    A gate has no best candidate: its selector ranks candidates to continue, without a claim about the leader.
+    A gate has no best candidate: its selector ranks candidates only in order to continue, without a claim
+    about the leader.
     """
     decision = selector.decision()
     if traits_of(record.objective).compares_pairs:
@@ -72,7 +76,7 @@ def believed(selector: Selector, record: CampaignRecord) -> Decision:
 
 
 def _with_opponents(decision: Decision) -> Decision:
-    """The decision without the bounds of an arm with no remaining opponents: its worst preference is 1."""
+    """Remove the bounds of an arm without remaining opponents, whose preference is 1."""
     is_left = np.array([kind != "dropped" for kind in decision.status])
     is_alone = (is_left.sum() - is_left) == 0
     lower, upper = (np.where(is_alone, np.nan, ends) for ends in (decision.lower, decision.upper))
@@ -80,23 +84,23 @@ def _with_opponents(decision: Decision) -> Decision:
 
 
 def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:
-    """Values of some metrics for a comparison, None if missing."""
+    """Values of some metrics for a comparison; None for a missing value."""
     known = {each.name: each.score for each in comparison.metrics}
     return [known.get(name) for name in metrics]
 
 
 LARGEST = 1e300
-"""Finite stand-in for an overflowed wealth (JSON has no Infinity)."""
+"""Finite value that replaces an overflowed wealth, because JSON has no infinity."""
 
 
 def record_round(
     campaign: CampaignSession, round_: RoundRecord, comparisons: Sequence[NewComparison], decision: Decision
 ) -> None:
-    """Store a round's results and its decision, or neither.
+    """Store a round's results and its decision in one transaction.
 
     Raises:
-        LeaseLost: If another process took the campaign over; nothing is stored.
-        TextsLost: If an output that the round uses was replaced; nothing is stored.
+        LeaseLost: Another process took the campaign over; nothing is stored.
+        TextsLost: An output that the round uses was replaced; nothing is stored.
     """
     decided, in_use = as_record(decision, campaign.candidate_ids), campaign.texts_in_use.get(round_.id, {})
     with writing_under(campaign.database, campaign.lease) as session:
@@ -131,21 +135,22 @@ def as_record(decision: Decision, candidate_ids: Sequence[int]) -> NewDecision:
 
 
 def _of_claim(decision: Decision) -> dict[str, object]:
-    """The claim as JSON, with the decision's `excess` as a further field, if it has one."""
+    """The claim as JSON; the decision's `excess`, if any, is a further field."""
     claim = asdict(decision.claim)
     return claim if decision.excess is None else {**claim, "excess": asdict(decision.excess)}
 
 
 THE_ANSWER = ("best", "top", "tied", "chosen")
-"""Statuses of candidates in the answer."""
+"""Statuses of candidates that are part of the answer."""
 
 
 def _of_bets(bets: Bets, status: Sequence[ArmStatus]) -> dict[str, list[float | None]]:
-    """The bets as JSON: null for an unreachable level, and for the round of a candidate not eliminated.
+    """The bets as JSON.
 
-    Wealths have six digits, except one that rounding would put below the level that it has reached.
-    Candidates in the answer are not eliminated, even if they were shown not to be the best: those within
-    epsilon of the highest mean are tied with it, and the cheapest good enough one is chosen.
+    A level that cannot be reached is null, and so is the round of a candidate that is not eliminated. Wealths
+    have six digits, except one that rounding would put below the level that it has reached. Candidates in the
+    answer are not eliminated, even if they were shown not to be the best: those within epsilon of the highest
+    mean are tied with it, and the cheapest good enough candidate is chosen.
     """
     wealths: list[float | None] = [
         _rounded_wealth(min(wealth, LARGEST), level)
@@ -166,7 +171,7 @@ SIX_DIGITS = Context(prec=6, rounding=ROUND_DOWN)
 
 
 def _rounded_wealth(wealth: float, level: float) -> float:
-    """A wealth with six digits, on the same side of its level."""
+    """Round a wealth to six digits, without crossing its level."""
     lower = float(SIX_DIGITS.create_decimal(repr(wealth)))
     return max(lower, level) if wealth >= level else lower
 
@@ -182,5 +187,8 @@ def _fields(differences: Differences) -> dict[str, object]:
 
 
 def _known(values: FloatArray) -> list[float | None]:
-    """Values with None for NaN, and zero without sign, because SQLite stores neither."""
+    """Values as a list, with None for NaN and without negative zeros.
+
+    SQLite stores neither NaN nor negative zeros.
+    """
     return [None if math.isnan(value) else value for value in (values + 0.0).tolist()]

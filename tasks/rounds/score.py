@@ -1,4 +1,4 @@
-"""Score a benchmark round: each output, with everything that its judge sees.
+"""Score a round: each output, with everything that its judge receives.
 
 If a pair has several outputs, each is judged, and the pair gets one score in [0, 1].
 """
@@ -29,7 +29,7 @@ from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 NOT_JUDGED = Verdict.unscored("output_missing")
-"""The verdict on an output whose pair lacks another output."""
+"""Verdict on an output whose pair lacks another output."""
 
 Answers = Sequence[StoredText | GenerationFailure]
 
@@ -41,10 +41,10 @@ def score_samples(
     round_: RoundRecord,
     texts: GenerationBatch,
 ) -> list[NewComparison]:
-    """One comparison per planned pair, in planned order; the outputs of a pair are consecutive in the batch.
+    """Score a round with several outputs per pair: one comparison per planned pair.
 
-    A pair that lacks one of its outputs has no outcome, and neither has one with an unscored output: the
-    remaining outputs would not be a fair draw.
+    The outputs of a pair are consecutive in the batch. A pair that lacks one of its outputs has no outcome,
+    and neither has a pair with an unscored output: the remaining outputs would not be a fair sample.
     """
     pairs = list(zip(round_.arms, round_.examples, strict=True))
     places = [places_of(campaign, at) for at in range(len(pairs))]
@@ -71,7 +71,7 @@ def found_in(
 
     Args:
         samples: How scores are reduced to one.
-        asked: The judge, with everything needed for these outputs.
+        asked: The judge, with all replies for these outputs.
         answers: The outputs of the pair.
         shown: The judge's samples, one per output; empty if an output is missing.
     """
@@ -127,16 +127,16 @@ def _outputs(answers: Answers, verdicts: Sequence[Verdict]) -> list[NewOutput]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredText:
-    """One output with its judgment."""
+    """An output with its judgment."""
 
     text: str
     score: float
-    """The score, in [0, 1]."""
+    """Score of the output, in [0, 1]."""
     answer: str | None = None
-    """The answer read by the judge; None if the judge read the whole output."""
+    """The answer that the judge read; None if it read the whole output."""
     no_answer: bool = False
     preference: float | None = None
-    """The preference for it by a choosing judge; only for `best-of`."""
+    """How much a choosing judge prefers this output; only for `best-of`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,15 +144,18 @@ class Reduced:
     """The single score of several outputs."""
 
     score: float
-    """The score, in [0, 1]."""
+    """The single score, in [0, 1]."""
     shown: int
     """Position of the output that represents its pair."""
     answer: str
-    """A note on how the score was derived."""
+    """Text on how the score was derived."""
 
 
 def reduced(samples: SamplesSpec, texts: Sequence[ScoredText]) -> Reduced:
-    """Reduce several outputs to one score as specified; their order only decides which one is shown."""
+    """Reduce the scores of several outputs to one, as the spec defines.
+
+    The order of the outputs only affects which one is shown.
+    """
     if samples.reduce == "majority":
         return _majority(texts)
     if samples.reduce == "best-of":
@@ -168,13 +171,17 @@ def reduced(samples: SamplesSpec, texts: Sequence[ScoredText]) -> Reduced:
 
 
 def pass_at(k: int, scores: Sequence[float]) -> float:
-    """The mean, over all ways to take k of the n scores, of the highest of the k.
+    """The mean, over all choices of k of the n scores, of the highest of the k.
 
     For scores 0 and 1, of which c are 1, this is 1 - C(n - c, k) / C(n, k), the unbiased estimator of pass@k
     of Chen et al., "Evaluating large language models trained on code" (2021). For any scores it is unbiased
-    for the expected highest score of k outputs. For 1 - score it is one minus the mean of the lowest of the
-    k: pass^k of Yao et al., "tau-bench: a benchmark for tool-agent-user interaction in real-world domains"
-    (2024). k is from 1 to n, the number of scores, which are in [0, 1].
+    for the expected highest score of k outputs. Applied to 1 - score, one minus the result is the mean of the
+    lowest of the k scores: pass^k of Yao et al., "tau-bench: a benchmark for tool-agent-user interaction in
+    real-world domains" (2024).
+
+    Args:
+        k: From 1 to n.
+        scores: The n scores, in [0, 1].
     """
     n = len(scores)
     # The i-th lowest is the highest of the k in C(i - 1, k - 1) of the ways.
@@ -183,7 +190,7 @@ def pass_at(k: int, scores: Sequence[float]) -> float:
 
 
 def _best_of(texts: Sequence[ScoredText]) -> Reduced:
-    """The score of the preferred output; if several are equally preferred, their mean."""
+    """Score of the preferred output; the mean score if several are equally preferred."""
     preferences = [-1.0 if each.preference is None else each.preference for each in texts]
     most = max(preferences)
     liked = [position for position, preference in enumerate(preferences) if preference == most]
@@ -193,9 +200,9 @@ def _best_of(texts: Sequence[ScoredText]) -> Reduced:
 
 
 def _majority(texts: Sequence[ScoredText]) -> Reduced:
-    """The score of the most frequent answer; if several are equally frequent, the mean of their scores.
+    """Score of the most frequent answer; the mean if several are equally frequent.
 
-    Outputs without an answer do not vote; if no output has an answer, the result is the mean of all scores.
+    Outputs without an answer do not vote. If no output has an answer, the result is the mean of all scores.
     """
     votes: dict[str, list[int]] = {}
     for position, each in enumerate(texts):
@@ -214,10 +221,13 @@ def _majority(texts: Sequence[ScoredText]) -> Reduced:
 
 
 def spared_places(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> Set[int]:
-    """Positions of the outputs that need no verdict, because all candidates in question wrote the same.
+    """Positions of outputs that need no verdict, because all candidates agree.
 
-    Empty unless the campaign spares such verdicts. The result depends only on the round and on earlier
-    observations.
+    They agree if all candidates in question wrote the same output. Empty unless the campaign spares such
+    verdicts.
+
+    These are all candidates in question. Empty unless the campaign spares such verdicts. The result depends
+    only on the round and on earlier observations.
     """
     selector = campaign.selector
     if not campaign.checked.spares or not isinstance(selector, Sparing):
@@ -237,7 +247,7 @@ def spared_places(campaign: CampaignSession, round_: RoundRecord, texts: Generat
 def score_outputs(
     campaign: CampaignSession, judge: Judge[Sample], round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
-    """One comparison per planned pair, in planned order."""
+    """Score a round: one comparison per planned pair, in planned order."""
     spared = spared_places(campaign, round_, texts)
     pairs = list(zip(round_.arms, round_.examples, strict=True))
     samples = [
@@ -257,7 +267,10 @@ def score_outputs(
 
 
 def _shown(campaign: CampaignSession, sample: Sample) -> Sample:
-    """The sample shown to the judge; if verdicts are spared, without parts that differ for equal outputs."""
+    """The sample that the judge receives.
+
+    If verdicts are spared, it has no parts in which equal outputs differ.
+    """
     if not campaign.checked.spares:
         return sample
     return Sample(
@@ -276,7 +289,7 @@ def asked_judges(
     samples: Sequence[Sample],
     texts: GenerationBatch,
 ) -> tuple[AskedJudge[Sample], dict[str, AskedJudge[Sample]]]:
-    """The judges of the outcome and of the metrics, with all their calls made together.
+    """Create the judges of the outcome and of the metrics, with all their calls made.
 
     See `ask_models`.
     """
@@ -306,11 +319,11 @@ def sample_of(
     """The judge's sample of an output; None if the output is missing.
 
     Args:
-        campaign: The judge's campaign.
-        arm: Position of its candidate.
+        campaign: The campaign.
+        arm: The candidate of the output.
         example: Position of its example.
         texts: The outputs of its round.
-        position: Its position among them.
+        position: Position of the output among them.
     """
     text = texts[position]
     if isinstance(text, GenerationFailure):
@@ -350,9 +363,17 @@ def scored(
     sample: Sample | None,
     spared: Set[int] = frozenset(),
 ) -> NewComparison:
-    """The comparison of one output, whose sample for the judge is `sample`; None if the output is missing.
+    """Create the comparison of one output.
 
-    No verdict is given at the positions in `spared`.
+    Args:
+        campaign: The campaign.
+        asked: The judge, with all replies for this output.
+        position: Position of the pair in its round.
+        arm: The candidate.
+        example: Position of the example.
+        text: The output, or the failure to generate it.
+        sample: The judge's sample of the output; None if the output is missing.
+        spared: Positions that need no verdict.
     """
     if isinstance(text, GenerationFailure):
         return NewComparison(
@@ -383,12 +404,14 @@ def scored(
 def with_metrics(
     comparison: NewComparison, metrics: Mapping[str, AskedJudge[Sample]], samples: Sequence[Sample]
 ) -> NewComparison:
-    """A comparison with one value per metric: the mean over its outputs; no value if an output has none.
+    """Add one value per metric to a comparison: the mean over its outputs.
+
+    A metric has no value if one of the outputs has none.
 
     Args:
         comparison: The comparison with its outcome's judgments; those of metrics are appended.
-        metrics: The judges by name, with everything needed for these outputs.
-        samples: Samples for the judge, one per output of the pair; empty if an output is missing.
+        metrics: The judges by name, with all replies for these outputs.
+        samples: The judge's samples, one per output of the pair; empty if an output is missing.
     """
     if not (metrics and samples):
         return comparison

@@ -1,1 +1,1 @@
-"""Selectors simulated on tables of scores."""
+"""Simulate selectors on tables of scores, and forecast the cost of campaigns."""

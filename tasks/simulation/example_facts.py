@@ -1,4 +1,4 @@
-"""Facts on a score table's examples: vectors for routing selectors, types for their metrics, groups.
+"""Facts about a score table's examples: vectors for routing, prompt types, groups.
 
 Sources of the vectors:
 
@@ -7,7 +7,7 @@ Sources of the vectors:
 * `campaign:NAME`                            the embedder of a route campaign
 * a template                                 the installed embedder, on the examples of the table's campaign
 
-Sources of the types:
+Sources of the types, which are used in metrics of routing:
 
 * `FILE.csv`, `FILE.jsonl`, `FILE.json`, `FILE.parquet`  the columns id and type
 * `FILE.npy`, `FILE.npz`, `FILE.npz:KEY`                 an array of shape (n,) in the order of the table
@@ -44,15 +44,17 @@ from winnow.tasks.spec.sections.objectives import EmbedderSpec, GroupsSpec
 
 
 def read_contexts(source: str, table: ScoreTable, storage: str) -> FloatArray:
-    """The vectors of a table's examples, shape (n, d), of length 1 up to single precision.
+    """The vectors of a table's examples, shape (n, d), with length 1.
+
+    The length is exact up to single precision.
 
     Args:
-        source: A file or a campaign, as above.
-        table: Its examples have names unless the source is an array.
+        source: A file or a campaign, see the module.
+        table: The table; its examples have names unless the source is an array.
         storage: URL of the results database for `campaign:NAME`.
 
     Raises:
-        WinnowError: One sentence: the source cannot be read, or an example has no usable vector.
+        WinnowError: The source cannot be read, or an example has no usable vector.
     """
     place = f"--contexts {source}"
     if is_array(source):
@@ -69,12 +71,18 @@ def read_contexts(source: str, table: ScoreTable, storage: str) -> FloatArray:
 
 
 def embedded_contexts(template: str, table: ScoreTable, storage: str) -> FloatArray:
-    """Embed the examples of the table's campaign, shape (n, d), and store the vectors in the database.
+    """Embed the examples of a table's campaign, and store the vectors in the database.
 
-    `template` is that of the text to embed, over an example's fields; the table is that of a campaign.
+    Args:
+        template: Template of the text to embed, over an example's fields.
+        table: The table of a campaign.
+        storage: URL of the results database with the campaign.
+
+    Returns:
+        Shape (n, d).
 
     Raises:
-        WinnowError: One sentence: the table is a file, or an example cannot be embedded.
+        WinnowError: The table is a file, or an example cannot be embedded.
     """
     require_campaign(table, f"--embed {template}", "give their vectors as --contexts FILE")
     with existing(storage) as database:
@@ -95,12 +103,12 @@ def _unit_rows(vectors: np.ndarray, table: ScoreTable, place: str) -> FloatArray
 
 
 def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
-    """Vectors of a route campaign's examples, by example; missing ones are embedded."""
+    """Vectors of a route campaign's examples, by key; missing vectors are computed."""
     with existing(storage) as database:
         campaign = _stored_campaign(database, name)
         if not traits_of(campaign.objective).is_stream:
-            asked = f"campaign '{name}' asked for {campaign.objective} and so embeds nothing"
-            raise SpecError(f"{asked}; name a route campaign, or remove it and give --embed TEMPLATE")
+            problem = f"campaign '{name}' has objective {campaign.objective} and so no vectors"
+            raise SpecError(f"{problem}; name a route campaign, or remove it and use --embed TEMPLATE")
         dataset = _dataset(database, campaign)
         embedding = check_embedder(EmbedderSpec.model_validate(campaign.spec["embedder"]), dataset)
         rows = embedding.contexts(database, dataset)
@@ -126,19 +134,19 @@ class PromptTypes(NamedTuple):
     names: tuple[str, ...]
     """Names of the G types, all different."""
     of_examples: IntArray
-    """Shape (n,), 0..G-1."""
+    """Index of each example's type, from 0 to G - 1; shape (n,)."""
 
 
 def read_types(source: str, table: ScoreTable, storage: str) -> PromptTypes:
     """The type of each example of a table.
 
     Args:
-        source: A file, or a field of the examples, as above.
-        table: Its examples have names unless the source is an array.
+        source: A file, or a field of the examples, see the module.
+        table: The table; its examples have names unless the source is an array.
         storage: URL of the results database with the table's campaign.
 
     Raises:
-        WinnowError: One sentence: the source cannot be read, or an example has no type.
+        WinnowError: The source cannot be read, or an example has no type.
     """
     place = f"--types {source}"
     if is_array(source):
@@ -181,12 +189,16 @@ def _field(name: str, table: ScoreTable, storage: str) -> list[object]:
 
 
 def groups_of_campaign(source: str, storage: str) -> Groups | None:
-    """The groups of a table's examples; None for a file, and for a campaign that compares plain means.
+    """The groups of a table's examples.
 
-    `source` is the table as named by the user, `storage` the database for `campaign:NAME`.
+    None for a file, and for a campaign that compares plain means.
+
+    Args:
+        source: The table as the user names it.
+        storage: URL of the results database for `campaign:NAME`.
 
     Raises:
-        StorageError: If the database cannot be read or has no such campaign.
+        StorageError: The database cannot be read, or has no such campaign.
     """
     if not source.startswith(CAMPAIGN):
         return None
@@ -203,11 +215,11 @@ def require_groups(source: str, selectors: Sequence[str]) -> None:
     """Refuse selectors that do not support the campaign's groups.
 
     Raises:
-        SpecError: For the first one without groups.
+        SpecError: A selector does not support groups; names the first one.
     """
     for name in selectors:
         if "groups" not in {each.name for each in describe(name).parameters}:
             raise SpecError(
                 f"--selector {name}: {source} compares candidates by means of groups, which {name} does "
-                "not support; remove it"
+                f"not support; remove {name}"
             )

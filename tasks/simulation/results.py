@@ -1,4 +1,4 @@
-"""Results of the runs of a simulation: a metric per run and budget, and its average over seeds."""
+"""Metrics of simulated runs, per run and budget, and their averages over seeds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ Metric = Literal[
     "regret",
     "coverage",
 ]
-"""Metric of a run. These are in [0, 1], and 1 at best:
+"""Metric of a run. These are in [0, 1], and 1 is best:
 
-* accuracy: whether the recommended arm has the highest mean, or, for duels, does best against its best
+* accuracy: whether the recommended arm has the highest mean or, for duels, does best against its best
   opponent.
 * top1-eps: whether its mean is at most a gap below the highest.
 * top1-mcnemar: whether it is not significantly worse than the best one.
@@ -48,7 +48,7 @@ These are in score units:
 * outscore-the-best: the mean score minus that of the arm that is best over all examples.
 * regret: the total loss compared with routing each prompt to the arm with the highest expected score.
 
-For a campaign that evaluated only some pairs, so that a selector's quality cannot be measured:
+This is for a campaign that evaluated only some pairs, so that a selector's quality cannot be measured:
 
 * coverage: the share of the proposed pairs with a score; 0 if no pair was proposed.
 """
@@ -58,55 +58,55 @@ METRICS: Mapping[Simulated, tuple[Metric, ...]] = {
     "duels": ("accuracy",),
     "routes": ("outscore-the-best", "optimal-pick-ratio", "regret"),
 }
-"""Metrics by `Traits.simulated`; the first is the default."""
+"""Metrics by `Traits.simulated`; the first one is the default."""
 
 RIGHT_OR_WRONG = ("accuracy", "top1-eps", "top1-mcnemar")
 """Metrics that classify a recommended arm as right or wrong."""
 
 IN_SCORE_UNITS = ("outscore-the-best", "regret")
-"""Metrics without a best value that a run could reach."""
+"""Metrics without a best value that a run can reach."""
 
 ROUNDING = 1e-9
-"""Rounding tolerance between sums of scores."""
+"""Tolerance for rounding in sums of scores."""
 
 TARGET = 0.95
-"""The level of the "budget to reach", from the PULSE paper."""
+"""Level of the "budget to reach", from the PULSE paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve:
-    """The average of a metric over runs, at each of T budgets."""
+    """Average of a metric over runs, at each of T budgets."""
 
     label: str
     runs: int
     means: FloatArray
-    """Shape (T,)."""
+    """Averages, shape (T,)."""
     errors: FloatArray
-    """Shape (T,), standard errors of the means; NaN for a single run."""
+    """Standard errors of the averages, shape (T,); NaN for a single run."""
 
     def budget_to_target(self, budgets: Sequence[int]) -> int | None:
-        """The first budget at which the average reaches `TARGET`, or None."""
+        """The first budget at which the average reaches `TARGET`; None if no budget does."""
         reached = budget_to_reach(budgets, self.means, TARGET)
         return int(reached) if np.isfinite(reached) else None
 
 
 def metric_for(simulated: Simulated, chosen: Metric | None) -> Metric:
-    """The chosen metric, or the default for the simulated objective.
+    """The chosen metric, or the default of the simulated objective.
 
     Raises:
-        SpecError: If the objective has no such metric.
+        SpecError: The objective has no such metric.
     """
     if chosen is None or chosen in METRICS[simulated]:
         return chosen or METRICS[simulated][0]
     where = " and ".join(other for other in METRICS if chosen in METRICS[other])
     known = ", ".join(METRICS[simulated])
-    raise SpecError(f"--metric {chosen} is for {where}; {simulated} have {known}")
+    raise SpecError(f"--metric {chosen} is only for {where}; for {simulated} choose one of {known}")
 
 
 def measure_by(
     metric: Metric, environment: Environment, *, gap: float, level: float
 ) -> Callable[[Run], FloatArray]:
-    """A function from a run to its metric at each of T budgets, shape (T,).
+    """Create a function from a run to its metric at each of T budgets, shape (T,).
 
     Args:
         metric: The metric, one of `METRICS` for the environment.
@@ -115,8 +115,8 @@ def measure_by(
         level: The level of top1-mcnemar, in (0, 1).
 
     Raises:
-        InvalidParameter: If the gap or the level is out of range, or an arm has no score.
-        SpecError: If the metric is top1-mcnemar and the examples have groups.
+        InvalidParameter: The gap or the level is out of range, or an arm has no score.
+        SpecError: The metric is top1-mcnemar and the examples have groups.
     """
     if isinstance(environment, RouteEnvironment):
         return _ROUTE_METRICS[metric](environment)
@@ -146,11 +146,11 @@ def measure_by(
 
 
 def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[Run], bool] | None:
-    """A function that checks whether the arm named by a run satisfies its selector's claim.
+    """Create a check whether the arm that a run names satisfies its selector's claim.
 
-    That is, whether no other arm's mean is above its own by more than `epsilon`, or is preferred over it by
-    more. None if the claim is about something else, such as for gates and `top_m`, or if scores are missing
-    that were never requested, so that the best candidate is unknown.
+    The claim is that no other arm's mean is above its own by more than `epsilon`, or that no other arm is
+    preferred over it by more. None if the claim is about something else, as for gates and `top_m`, or if
+    scores are missing that were never requested, because the best candidate is then unknown.
     """
     if isinstance(environment, RouteEnvironment) or each.selector == GATE or each.params.get("top_m", 1) != 1:
         return None
@@ -158,8 +158,8 @@ def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[
         return None
     within = float(each.params.get("epsilon", 0.0)) + ROUNDING
     if isinstance(environment, DuelEnvironment):
-        everybody = np.ones(len(environment.preferences), dtype=np.bool_)
-        right: BoolArray = worst_preferences(environment.preferences, everybody) >= 0.5 - within
+        all_arms = np.ones(len(environment.preferences), dtype=np.bool_)
+        right: BoolArray = worst_preferences(environment.preferences, all_arms) >= 0.5 - within
     else:
         assert isinstance(environment, ScoreEnvironment)
         right = arms_within_gap(true_values(environment.scores, environment.groups), within)
@@ -167,7 +167,10 @@ def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[
 
 
 def coverage(run: Run, scores: FloatArray) -> FloatArray:
-    """The share of pairs proposed by each budget that have a score, shape (T,); 0 if no pair was proposed."""
+    """Share of the pairs proposed by each budget that have a score, shape (T,).
+
+    0 if no pair was proposed.
+    """
     found = np.cumsum(~np.isnan(scores[run.told.arms, run.told.examples]))
     counts = np.concatenate([[0], found])[run.spent]
     shares: FloatArray = counts / np.maximum(run.spent, 1)
@@ -182,7 +185,7 @@ _ROUTE_METRICS: Mapping[Metric, Callable[[RouteEnvironment], Callable[[Run], Flo
 
 
 def average(label: str, values: Sequence[FloatArray]) -> Curve:
-    """The average curve of one selector over the values of its runs."""
+    """The average curve of one selector over its runs."""
     per_run = np.array(values)  # (R, T)
     runs = len(per_run)
     errors = per_run.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(per_run.shape[1], np.nan)

@@ -1,4 +1,4 @@
-"""A table of scores as a stream of prompts, each routed to one arm, and the results of such a run."""
+"""Simulate routing: a table of scores as a stream of prompts, and a run's metrics."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,25 +19,30 @@ from winnow.tasks.simulation.environments import Environment
 from winnow.tasks.simulation.simulate import Run
 
 ORDER = 2
-"""Distinguishes the generator of a stream's order from those of `environments.NOISE` and of a round."""
+"""Seed component that separates the generator of a stream's order from those of `environments.NOISE` and of a
+round.
+"""
 ORACLE = "oracle"
 """Name of the one-arm oracle in results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RouteEnvironment(Environment):
-    """A table of scores: each example arrives once, as a prompt, and the chosen arm gets its score.
+    """A table of scores as a stream: each example arrives once, as a prompt.
 
-    Prompts arrive one by one, unless a selector requests larger batches, in an order that depends on the
-    seed. In batches and runs, example t is the one at position t of the stream.
+    The chosen arm gets its score in the table. Prompts arrive one by one, unless a selector requests larger
+    batches, in an order that depends on the seed. In batches and runs, example t is the one at position t of
+    the stream.
     """
 
     scores: FloatArray
-    """Shape (K, n), in [0, 1]; a pair with score NaN is unscored."""
+    """Shape (K, n), in [0, 1]; NaN for an unscored pair."""
     contexts: FloatArray
-    """Shape (n, d), vectors of length 1."""
+    """Vectors of length 1, shape (n, d)."""
     types: IntArray | None = None
-    """Shape (n,), the type of each example, 0..G-1; only for metrics."""
+    """Index of each example's type, from 0 to G - 1, shape (n,); used only in metrics.
+    None without types.
+    """
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -47,33 +52,33 @@ class RouteEnvironment(Environment):
 
     @property
     def best_arm(self) -> int:
-        """The arm with the highest mean over all examples, the first of equals."""
+        """The arm with the highest mean over all examples; the first of equal arms."""
         return int(true_means(self.scores).argmax())
 
     def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
-        """The length of contexts, and batches of one prompt."""
+        """The length of contexts, and by default batches of one prompt."""
         return {"dim": self.contexts.shape[1]} | ({} if "batch_size" in chosen else {"batch_size": 1})
 
     def wrap(self, selector: Selector, seed: int) -> Selector:
-        """The selector with the prompts in their stream order."""
+        """Wrap the selector, with the prompts in their order in the stream."""
         n_arms, n_examples = self.shape
         contexts = self.contexts[self.order(seed)]
         return PromptRouter(cast(Router, selector), contexts, n_arms=n_arms, budget=n_examples)
 
     def batch_validator(self) -> Callable[[Batch], None]:
-        """Refuses pairs outside the table, and repeated prompts."""
+        """Create a check that refuses pairs outside the table and repeated prompts."""
         taken = np.zeros(self.shape[1], dtype=np.bool_)  # (n,)
 
         def check(batch: Batch) -> None:
-            np.ravel_multi_index((batch.arms, batch.examples), self.shape)  # raises where outside
+            np.ravel_multi_index((batch.arms, batch.examples), self.shape)  # raises if outside
             if taken[batch.examples].any() or np.unique(batch.examples).size < len(batch):
-                raise ValueError("it asked about a prompt that it had asked about before")
+                raise ValueError("it proposed a prompt that it had proposed before")
             taken[batch.examples] = True
 
         return check
 
     def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
-        """The scores."""
+        """The scores of the batch's pairs."""
         return self.scores[batch.arms, self.order(seed)[batch.examples]]
 
     def order(self, seed: int) -> IntArray:
@@ -83,11 +88,11 @@ class RouteEnvironment(Environment):
     def expected(self) -> FloatArray:
         """The expected score of each arm on each example, shape (K, n).
 
-        The arm's mean over the examples of the same type; without types the score in the table. If that is
-        missing, the arm's mean over all examples.
+        It is the arm's mean over the examples of the same type; without types, the score in the table. If
+        that is missing, it is the arm's mean over all examples.
 
         Raises:
-            InvalidParameter: If an arm has no score.
+            InvalidParameter: An arm has no score.
         """
         means = true_means(self.scores)[:, np.newaxis]  # (K, 1)
         if self.types is None:
@@ -124,15 +129,16 @@ def one_arm_oracle(environment: RouteEnvironment, *, budgets: Sequence[int], see
 
 
 WINDOWS = 10
-"""Maximum number of parts of a stream with separate shares."""
+"""Maximum number of parts of a stream that have separate shares."""
 
 
 def outscore_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """A function from a run to its mean score minus the one-arm oracle's on the same prompts.
+    """Create a function from a run to its mean score minus the one-arm oracle's.
 
-    The result has shape (T,) and is in [-1, 1]. Unlike `algorithms.route.metrics.outscore_the_best` at an
-    early round, it does not depend on whether easy prompts came first; after the whole stream the two are
-    equal. Unscored prompts are excluded from each mean; before the first score it is 0.
+    Both are over the same prompts. The result has shape (T,) and is in [-1, 1]. Unlike
+    `algorithms.route.metrics.outscore_the_best` at an early round, it does not depend on whether easy prompts
+    came first; after the whole stream the two are equal. Unscored prompts are excluded from each mean; before
+    the first score it is 0.
     """
     best = environment.best_arm
 
@@ -145,36 +151,45 @@ def outscore_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
 
 
 def optimal_picks_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """A function from a run to its share of prompts routed to an arm with the highest expected score.
+    """Create a function from a run to its share of prompts routed to a best arm.
 
-    The share has shape (T,) and is in [0, 1]; it is 0 before the first prompt.
+    A best arm has the highest expected score. The share has shape (T,) and is in [0, 1]; it is 0 before the
+    first prompt.
     """
     expected = environment.expected()
     return lambda run: _at_budgets(run, optimal_pick_ratio(run.told.arms, _seen(run, environment, expected)))
 
 
 def regret_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """A function from a run to its total loss compared with routing each prompt to the best expected arm.
+    """Create a function from a run to its loss, compared with routing to best arms.
 
-    The loss has shape (T,) and is in score units, at least 0 and at most the number of prompts.
+    For each prompt, the best arm is the one with the highest expected score. The loss is the total; it has
+    shape (T,) and is in score units, at least 0 and at most the number of prompts.
     """
     expected = environment.expected()
     return lambda run: _at_budgets(run, cumulative_regret(run.told.arms, _seen(run, environment, expected)))
 
 
 def parts(budget: int) -> list[int]:
-    """The ends of at most `WINDOWS` parts of a stream, shape (W,); all but the last part are equally long."""
+    """Ends of at most `WINDOWS` parts of a stream, shape (W,).
+
+    All parts except the last one are equally long.
+    """
     window = -(-budget // WINDOWS)
     return [min(end, budget) for end in range(window, budget + window, window)]
 
 
 def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], FloatArray] | None:
-    """A function from a run to the shares of each prompt type routed to each arm, by part of the budget.
+    """Create a function from a run to the shares of prompt types routed to each arm.
 
-    Without types of prompts the result is None; `budget` is a number of prompts.
+    Args:
+        environment: The environment.
+        budget: Number of prompts.
 
     Returns:
-        A function from a run to shares of shape (W, G, K), W as in `parts`; NaN if a type did not occur.
+        A function from a run to shares of shape (W, G, K), W as in `parts`; NaN if a type did not occur. None
+            without types of
+        prompts.
     """
     if environment.types is None:
         return None
@@ -191,7 +206,10 @@ def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], Floa
 
 
 def average_picks(shares: Sequence[FloatArray]) -> FloatArray:
-    """The average over R runs of shares of shape (W, G, K), NaN if a type occurred in none of them."""
+    """The average over R runs of shares with shape (W, G, K).
+
+    NaN if a type occurred in none of them.
+    """
     found = np.array(shares)  # (R, W, G, K)
     counts = (~np.isnan(found)).sum(axis=0)
     means = np.full(found.shape[1:], np.nan)
@@ -205,7 +223,10 @@ def _seen(run: Run, environment: RouteEnvironment, expected: FloatArray) -> Floa
 
 
 def _at_budgets(run: Run, values: FloatArray) -> FloatArray:
-    """Values at the budgets, from values after every prompt, shape (t,); 0 before the first prompt."""
+    """Select the values at the budgets, from values after each prompt, shape (t,).
+
+    0 before the first prompt.
+    """
     return np.concatenate([[0.0], values])[run.spent]
 
 

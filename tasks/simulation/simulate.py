@@ -1,4 +1,4 @@
-"""Simulate selectors on a table with known scores, many times, in several processes."""
+"""Simulate selectors on a table of known scores, many times, in processes."""
 
 import multiprocessing
 import os
@@ -30,7 +30,9 @@ from winnow.tasks.simulation.environments import Environment
 from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Variables for the number of threads of matrix products; read once, when numpy is imported."""
+"""Environment variables for the number of threads of matrix products; they are read once, when numpy is
+imported.
+"""
 
 SET_BY_SIMULATION = {
     "budget": "--budgets",
@@ -41,25 +43,25 @@ SET_BY_SIMULATION = {
 """Parameters that selectors must not set here, with their source."""
 
 BY_NUMBER = ("baseline", "top_m")
-"""Parameters that are a number of arms, or an arm's index: there must be more arms than that."""
+"""Parameters that are a number of arms or an arm's index, so that more arms than that are needed."""
 
 MOST_ARMS = 2_000
-"""Maximum number of arms for a selector that is only checked."""
+"""Maximum number of arms of a selector that is only checked."""
 
 KNOWLEDGE = ("history", "features")
-"""Parameters for which an environment may have data; a selector can decline them with None."""
+"""Parameters for which an environment can have data; None for a parameter declines the data."""
 
 
 class SelectorFailed(WinnowError):
-    """A selector raised an error during a run, or violated `algorithms.protocols.Selector`."""
+    """A selector raised an error in a run, or violated the `Selector` protocol."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedSelector:
-    """A selector with its parameters."""
+    """A selector with its parameters, for a simulation."""
 
     label: str
-    """Its name in results; unique in a simulation."""
+    """Name in results; unique in a simulation."""
     selector: str
     objective: str
     params: JsonView
@@ -69,42 +71,44 @@ class ComparedSelector:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
-    """The decisions of one selector with one seed at each of T budgets."""
+    """The decisions of one selector with one seed, at each of T budgets."""
 
     label: str
     seed: int
     spent: IntArray
-    """Shape (T,), pairs observed by then: as many whole batches as the budget allows."""
+    """Number of pairs observed by each budget, shape (T,): as many whole batches as the budget allows."""
     told: Batch
     """The observed pairs, in order."""
     best: IntArray
     """The recommended arm at each budget, shape (T,); `NOBODY` without a recommendation."""
     ranking: FloatArray
-    """The values by which arms are ranked at each budget, shape (T, K); NaN if unknown."""
+    """Values by which arms are ranked at each budget, shape (T, K); NaN if unknown."""
     status: tuple[ArmStatus, ...]
     """Final status of each of the K arms."""
     reason: Reason
     """Reason why the run ended."""
     claim: Claim
-    """The final claim about the recommended arm."""
+    """Final claim about the recommended arm."""
 
     @property
     def is_decided(self) -> bool:
-        """Whether its final answer is exact, or proven at the requested error probability."""
+        """Whether the final answer is exact, or proven at the requested error probability."""
         return self.claim.kind in ("exact", "proven")
 
 
 _Given = tuple[Environment, tuple[int, ...]]
-"""Common input of runs: the environment, and the budgets."""
+"""Common input of all runs: the environment, and the budgets."""
 _Job = tuple[ComparedSelector, int]
-"""A run: its selector and seed."""
+"""A run: its selector and its seed."""
 
 
 def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSelector:
-    """A selector with checked parameters; `history: None` disables the history.
+    """Check a selector's parameters for a simulation.
+
+    `history: None` disables the history.
 
     Raises:
-        SpecError: If the selector does not exist, or does not accept these parameters.
+        SpecError: The selector does not exist, or does not accept these parameters.
     """
     declined = {name for name in KNOWLEDGE if name in params and params[name] is None}
     own = {name: value for name, value in params.items() if name not in declined}
@@ -115,7 +119,7 @@ def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSe
     try:
         description = describe(selector)
         accepted = {parameter.name for parameter in description.parameters}
-        # Some need features or contexts; the table's are not at hand here, and any will do to check the rest.
+        # Some selectors need features or contexts; any of them are enough to check the other parameters.
         n_arms = min(max([2, *(number + 1 for number in _numbers(own).values())]), MOST_ARMS)
         stand_ins: dict[str, object] = {"features": np.eye(n_arms), "dim": 1}
         given = {name: value for name, value in stand_ins.items() if name in accepted - declined}
@@ -123,7 +127,7 @@ def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSe
     except (AlgorithmError, PluginFailed) as error:
         raise SpecError(f"--selector {label}: {error}") from error
     for name in sorted(declined - accepted):
-        raise SpecError(f"--selector {label}: {selector} takes no {name}; leave {name}=none out")
+        raise SpecError(f"--selector {label}: {selector} has no parameter {name}; remove {name}=none")
     return ComparedSelector(
         label=label,
         selector=selector,
@@ -137,7 +141,7 @@ def require_arms(compared: Sequence[ComparedSelector], n_arms: int) -> None:
     """Refuse selectors that need more arms than a table has.
 
     Raises:
-        SpecError: For the first one that does.
+        SpecError: A selector needs more arms; names the first one.
     """
     for each in compared:
         for name, number in _numbers(each.params).items():
@@ -165,18 +169,19 @@ def simulate(
     """Run every selector with every seed; yield the runs by seed, then by selector.
 
     A run depends only on its selector and seed, not on the number of workers or on other runs. Each worker is
-    a process with one thread for matrix products, because the order of sums may depend on it.
+    a process with one thread for matrix products, because the order of sums can depend on the number of
+    threads.
 
     Args:
         environment: The environment.
-        compared: Selectors to run; all for the environment's objective.
-        budgets: Comparisons at which a run is evaluated, increasing; the last one ends it.
-        seeds: Non-negative; one run of each selector per seed.
-        workers: Processes; one per core if None.
-        pool: Processes of `simulators` for the runs, instead of new ones.
+        compared: Selectors to run, all for the environment's objective.
+        budgets: Numbers of comparisons at which a run is evaluated, increasing; the last one ends it.
+        seeds: Non-negative seeds; each selector has one run per seed.
+        workers: Number of processes; None for one per core.
+        pool: Processes of `simulators` for the runs; None for new ones.
 
     Raises:
-        SelectorFailed: If a selector raises, proposes an invalid batch, or its process dies.
+        SelectorFailed: A selector raises an error or proposes an invalid batch, or its process dies.
     """
     jobs = [(each, seed) for seed in seeds for each in compared]
     given = (environment, tuple(budgets))
@@ -194,11 +199,14 @@ def simulate(
 
 @contextmanager
 def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Processes for runs; started only once, because their start takes longer than a short run.
+    """Start processes for runs, once, because this takes longer than a short run.
 
-    At its end, the block waits for the processes, because a program that exits before them can use a pipe
-    that is being closed, and prints a traceback. After an exception, such as Ctrl-C, it does not wait. At
-    most `workers` processes; `given` is the common input of all runs, if known.
+    At its end, the block waits for the processes: a program that exits before them can use a pipe that is
+    being closed, and prints a traceback. After an exception, such as Ctrl-C, it does not wait.
+
+    Args:
+        workers: Maximum number of processes.
+        given: Common input of all runs; None if it is not known yet.
     """
     pool = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_begin_worker, initargs=(given,)
@@ -213,10 +221,10 @@ def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoo
 
 @on_one_thread
 def replay(compared: ComparedSelector, environment: Environment, *, budgets: Sequence[int], seed: int) -> Run:
-    """One run, in this process; see `simulate`.
+    """Run a selector once, in this process; see `simulate`.
 
     Raises:
-        SelectorFailed: If the selector raises or proposes an invalid batch.
+        SelectorFailed: The selector raises an error or proposes an invalid batch.
     """
     where = f"selector {compared.label!r} with seed {seed}"
     given = {name: value for name, value in environment.knowledge.items() if name in compared.uses}
@@ -264,7 +272,7 @@ def replay(compared: ComparedSelector, environment: Environment, *, budgets: Seq
 
 
 def _ask(selector: Selector, seed: int, round_: int, validate: Callable[[Batch], None], where: str) -> Batch:
-    """The validated batch of a round."""
+    """Get the validated batch of a round from a selector."""
     with _failures_named(where, f"in round {round_ + 1}"):
         batch = selector.ask(round_rng(seed, round_))
         if len(batch):
@@ -291,7 +299,7 @@ def _checked(decision: Decision, n_arms: int) -> Decision:
 
 @contextmanager
 def _failures_named(where: str, when: str) -> Iterator[None]:
-    """Turn any exception into one sentence with the selector that failed, and when."""
+    """Convert any exception to one sentence with the selector that failed, and when."""
     try:
         yield
     except KeyboardInterrupt:
@@ -302,7 +310,7 @@ def _failures_named(where: str, when: str) -> Iterator[None]:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Use one thread for matrix products in processes started in this block."""
+    """Set one thread for matrix products in processes that are started in this block."""
     before = {name: os.environ.get(name) for name in THREAD_SETTINGS}
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
     try:
@@ -317,17 +325,18 @@ def _one_thread_each() -> Iterator[None]:
 
 @contextmanager
 def apart_from_the_program() -> Iterator[None]:
-    """Prevent processes started in this block from importing, and so running, the program's file.
+    """Keep processes started in this block from importing and running the program.
 
-    They import it if the program has registered selectors, which they could not find otherwise; it then needs
-    the guard `if __name__ == "__main__"`.
+    If the program has registered selectors, they import it, because they could not find these otherwise. The
+    program then needs the guard `if __name__ == "__main__"`.
     """
     main = vars(sys.modules["__main__"])
     if any(isinstance(entry, Registered) for entry in plugins(ENTRY_POINT_GROUP).values()):
         yield
         return
     hidden = {str(name): main.pop(name) for name in ("__file__", "__spec__") if name in main}
-    main["__spec__"] = None  # as of a program that was typed in
+    main["__spec__"] = None  # as in an interactive session
+
     try:
         yield
     finally:
@@ -335,7 +344,7 @@ def apart_from_the_program() -> Iterator[None]:
 
 
 _given: _Given | None
-"""In a worker: the common input of all its runs, sent once."""
+"""In a worker process: the common input of all its runs, sent once."""
 
 
 def _begin_worker(given: _Given | None) -> None:

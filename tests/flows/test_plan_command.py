@@ -138,7 +138,7 @@ def test_of_a_gate_it_says_the_most_that_it_takes_and_what_it_cannot_foresee(fol
         "budget at most 90 comparisons",
         "requests 90 outputs of candidates",
         "hours 0.005, at 5 requests per second",
-        "unforeseen how many comparisons it takes until the candidates are told from the baseline",
+        "unforeseen the number of comparisons until the candidates are separated from the baseline",
     ):
         assert part in said
     ran = winnow(folder, "plan", "campaign.yaml", *gate, "--json")

@@ -73,7 +73,7 @@ def test_labels_take_all_candidates_and_the_autoevaluator_on_all_that_belongs_to
     assert beside.judge_calls == 4 + 2 * 4
     assert beside.judge_prompt_tokens > 4 * 6 / 4 + 2 * 4 * 256
     assert beside.requests == found.most.requests
-    assert found.unforeseen.endswith("on their losses and on how well the autoevaluator knows them")
+    assert found.unforeseen.endswith("on their losses and on how well the autoevaluator predicts them")
     assert "at most 2 labels are used, 1 unlabelled example belongs to each" in found.size
 
 

@@ -34,8 +34,8 @@ def test_means_are_spread_or_alike():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("best=0.8", "give best and one of rest and worst"),
-        ("best=0.8,rest=0.7,worst=0.2", "give best and one of rest and worst"),
+        ("best=0.8", "give best and exactly one of rest and worst"),
+        ("best=0.8,rest=0.7,worst=0.2", "give best and exactly one of rest and worst"),
         ("best=0.8,rest=x", "'rest=x' is not one of best, rest, worst, alike with a number in [0, 1]"),
         ("best=80,rest=70", "'best=80' is not one of"),
         ("first=0.8,rest=0.7", "'first=0.8' is not one of"),
@@ -81,7 +81,7 @@ def test_others_are_drawn_and_the_best_is_among_them(seed, n):
 
 def test_too_few_candidates_are_refused():
     with pytest.raises(
-        SpecError, match=r"t\.csv has 1 candidates, the campaign 2; give one of as many or more"
+        SpecError, match=r"t\.csv has 1 candidates, and the campaign has 2; give a table with at"
     ):
         stand_in(a_table([[1.0]], "a"), ["x", "y"], ["e"], RNG)
 

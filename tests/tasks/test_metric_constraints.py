@@ -178,7 +178,7 @@ def test_all_scores_of_it_are_those_of_a_campaign_without_constraints(tmp_path):
 def test_a_plan_says_the_most_that_the_budget_allows(tmp_path):
     ceiling = plan_ceiling(checked(tmp_path))
     assert ceiling.limit == 32
-    assert ceiling.unforeseen.startswith("how many comparisons it takes until the best of those that meet")
+    assert ceiling.unforeseen.startswith("the number of comparisons until the best candidate under the")
 
 
 def test_select_knows_scores_alone():

@@ -233,7 +233,7 @@ def test_runs_are_the_same_with_one_worker_and_with_two():
 
 BREAKAGES = {
     "raises": "in round 2: RuntimeError: out of ideas",
-    "repeats": "in round 2: ValueError: it asked for a pair that it had asked for before",
+    "repeats": "in round 2: ValueError: it proposed a pair that it had proposed before",
     "outside": "in round 1: ValueError: ",
     "overrates": "after round 1: ValueError: it recommends arm 9 of 2",
 }

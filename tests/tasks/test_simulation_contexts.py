@@ -96,7 +96,7 @@ def test_a_campaign_that_routes_embeds_the_examples(stored, database):
     contexts = read_contexts("campaign:routes", stored, database.url)
     np.testing.assert_allclose(contexts[2], [1 / 5**0.5, 2 / 5**0.5], atol=1e-7)
     assert contexts.shape == (5, 2)
-    with pytest.raises(SpecError, match="'letters' asked for best-mean and so embeds nothing"):
+    with pytest.raises(SpecError, match="'letters' has objective best-mean and so no vectors"):
         read_contexts("campaign:letters", stored, database.url)
     with pytest.raises(StorageError, match="no campaign is named 'none'"):
         read_contexts("campaign:none", stored, database.url)

@@ -1,1 +1,1 @@
-"""Forecast of a campaign's cost before anything is spent: `winnow plan`."""
+"""Forecast a campaign's cost before anything is spent, for `winnow plan`."""

@@ -1,4 +1,7 @@
-"""Upper bound on the cost of a campaign with an unpredictable end: its whole budget, at the highest price."""
+"""Upper bound on the cost of a campaign: its whole budget, at the highest price.
+
+For campaigns whose end cannot be predicted.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,34 +34,34 @@ from winnow.tasks.simulation.forecast.tokens import (
 GAIN = 0.1
 """Assumed gain in mean score of routing over the best single candidate."""
 BEST = 0.8
-"""Mean score of the right candidate for a prompt."""
+"""Assumed mean score of the right candidate for a prompt."""
 MOST_PROMPTS = 100_000
 AT_ONCE = 1_000
 BETWEEN_LOOKS = 1.1
-"""Growth factor of the number of prompts between two looks."""
+"""Factor by which the number of prompts grows between two looks at the interval."""
 SEED = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploring:
-    """The assumed result of an explored share."""
+    """The assumed result of exploring a share of the prompts."""
 
     explore: float
     gain: float
     prompts: int | None
-    """The number of prompts in one random world; None if more than `MOST_PROMPTS` are needed."""
+    """Number of prompts needed in one simulated stream; None if more than `MOST_PROMPTS`."""
 
 
 def prompts_to_show(n_arms: int, *, explore: float, delta: float) -> Exploring:
-    """Number of prompts until the interval of routing's advantage (the answer's line *pays*) is above 0.
+    """Number of prompts until routing's advantage is proven to be above 0.
 
-    Assumptions: each candidate is the right one for equally many prompts, routing finds it for all prompts
-    that are not explored, and scores are 0 or 1. The interval is that of `AdvantageRecord`, which narrows
-    with the number of explored prompts of each candidate: fewer explored prompts or more candidates need more
-    prompts.
+    This is the interval in the answer's line *pays*. Assumptions: each candidate is the right one for equally
+    many prompts, routing finds it for all prompts that are not explored, and scores are 0 or 1. The interval
+    is that of `AdvantageRecord`. It narrows with the number of explored prompts of each candidate, so fewer
+    explored prompts or more candidates need more prompts.
 
     Args:
-        n_arms: K, the number of candidates, at least two.
+        n_arms: Number K of candidates, at least two.
         explore: Share of prompts whose candidate is drawn at random, in (0, 1].
         delta: Error probability of the interval.
     """
@@ -87,14 +90,14 @@ def _until_shown(n_arms: int, explore: float, delta: float, rng: np.random.Gener
 
 
 UNFORESEEN = {
-    "autoevaluator": "how many labels it takes until candidates are certified: that hangs on their losses "
-    "and on how well the autoevaluator knows them",
-    "constraints": "how many comparisons it takes until the best of those that meet the constraints is "
-    "known: that hangs on scores and on the values of metrics",
-    "gate": "how many comparisons it takes until the candidates are told from the baseline: that hangs on "
-    "how far they are from it",
+    "autoevaluator": "the number of labels until candidates are certified, which depends on their losses "
+    "and on how well the autoevaluator predicts them",
+    "constraints": "the number of comparisons until the best candidate under the constraints is known, "
+    "which depends on scores and on the values of metrics",
+    "gate": "the number of comparisons until the candidates are separated from the baseline, which depends "
+    "on their distance from it",
 }
-"""Costs that plan cannot predict, in words, for settings besides an objective's `Traits.unforeseen`."""
+"""What plan cannot predict, in words, for settings that an objective's `Traits.unforeseen` does not cover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,28 +106,30 @@ class Ceiling:
 
     name: str
     canaries: str | None
-    """Clause on the canary prompts sent to served models; None if no model is served."""
+    """Clause on the canary prompts for served models; None if no model is served."""
     unsteady: tuple[str, ...]
     """Expected engines that may not reproduce their outputs."""
     size: str
     """The size of the campaign, in a few words."""
     limit: int
-    """The budget's limit, in `unit`."""
+    """The limit of the budget, in `unit`."""
     unit: str
     """The unit of the budget."""
     most: Amounts
-    """The maximum cost, with every answer of maximum length, without repeated calls of judge models."""
+    """Maximum cost, with every output of maximum length, and without repeated calls of judge models."""
     unforeseen: str
-    """Costs that cannot be predicted, in words."""
+    """What cannot be predicted, in words."""
     sampled_examples: int
     guessed_tokens: tuple[str, ...]
     """Models whose prompt tokens are estimated as characters / 4."""
     measured: Mapping[str, ModelRate]
     """Rates measured on outputs in the database, by model."""
     rate: float | None
-    """Requests per second given by the user; None if not given."""
+    """Requests per second that the user gave; None if not given."""
     exploring: Exploring | None = None
-    """Prompts after which a route's explored share is informative; None without an explored share."""
+    """Number of prompts after which a route's explored share is informative; None without an explored
+    share.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,25 +139,27 @@ class _Most:
     limit: int
     unit: str
     texts: int
-    """Outputs of all candidates together, or sets of several outputs."""
+    """Maximum number of outputs of all candidates together, or of sets of several outputs."""
     of_each: int
-    """The same bound for any single candidate."""
+    """Maximum number of outputs of any single candidate."""
     judging: Sequence[JudgeUse]
     judged: int
     """Number of these outputs, or of pairs of them, that are judged."""
     shown: int
-    """Number of answers shown to a judge model in each call."""
+    """Number of outputs that a judge model receives in each call."""
     beside: Sequence[Judged] = ()
     for_metrics: Sequence[JudgeUse] = ()
-    """Calls for metrics about each answer, if metrics cover fewer answers than the judge."""
+    """Calls of metrics for each output, if metrics cover fewer outputs than the judge."""
     measured: int = 0
-    """Number of answers that the metrics judge."""
+    """Number of outputs that the metrics judge."""
 
 
 def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Ceiling:
     """Compute the cost of the whole budget, without sending any request.
 
-    `rate` is in requests per second; None for the models' measured rates in the database.
+    Args:
+        checked: The campaign.
+        rate: Requests per second; None for the models' measured rates in the database.
     """
     most = _most(checked)
     pricing = Pricing(checked, most.judging, rate)
@@ -192,7 +199,13 @@ def _exploring(checked: ResolvedCampaign) -> Exploring | None:
 
 
 def _of_metric(use: JudgeUse, answers: int, longest: float) -> Judged:
-    """The cost of a metric's calls: one per answer, for `answers` answers of at most `longest` tokens."""
+    """The cost of a metric's calls.
+
+    Args:
+        use: A call of the metric.
+        answers: Number of outputs, each of which needs one call.
+        longest: Maximum length of an output, in tokens.
+    """
     return Judged(
         model=use.model,
         calls=answers,
@@ -220,7 +233,7 @@ def _most(checked: ResolvedCampaign) -> _Most:
         case BestMean():
             limit, unit = checked.most, "comparisons"
         case other:
-            raise TypeError(f"nothing counts what a {type(other).__name__} takes")
+            raise TypeError(f"no upper bound is defined for {type(other).__name__}")
     return _Most(
         limit=limit,
         unit=unit,
@@ -233,7 +246,10 @@ def _most(checked: ResolvedCampaign) -> _Most:
 
 
 def _of_duels(checked: BestDuel) -> _Most:
-    """Two outputs per duel; without fresh ones, at most one per candidate and example."""
+    """Upper bounds for duels: two outputs per duel.
+
+    Without fresh generations, at most one output per candidate and example.
+    """
     limit, examples = checked.most, checked.dataset.examples
     of_each = limit if checked.repeats_examples else min(limit, len(examples))
     return _Most(
@@ -248,7 +264,10 @@ def _of_duels(checked: BestDuel) -> _Most:
 
 
 def _of_labels(checked: Certify) -> _Most:
-    """Most requests of certify: each candidate on each labelled example and its unlabelled ones."""
+    """Upper bounds for certify.
+
+    Every candidate answers each labelled example and the unlabelled ones that belong to it.
+    """
     certification, examples = checked.certification, checked.dataset.examples
     limit, per_label = checked.most, certification.parts.blocks.shape[1]
     answered, beside = limit * (1 + per_label), []

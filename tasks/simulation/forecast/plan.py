@@ -1,4 +1,4 @@
-"""Forecast a campaign's requests, tokens, price and hours, and the gaps that it can detect."""
+"""Forecast a campaign's requests, tokens, price and hours, and detectable gaps."""
 
 import math
 import os
@@ -21,24 +21,29 @@ from winnow.tasks.simulation.forecast.tokens import all_uses
 from winnow.tasks.simulation.simulate import simulators
 
 POWER = 0.9
-"""Share of runs in which a detectable gap is decided within the budget, for the right winner."""
+"""Share of runs that must decide a gap within the budget, for the right winner, so that it counts as
+detectable.
+"""
 
 STEPS = 5
-"""Number of bisection steps: the reported gap and the next lower one tried differ by the factor (n / 2) ** (1
-/ 2 ** STEPS), 1.2 for 600 examples and 1.3 for 12 000."""
+"""Number of bisection steps.
+The reported gap and the next lower one tried differ by the factor (n / 2) ** (1 / 2 ** STEPS): 1.2 for 600
+examples and 1.3 for 12,000.
+"""
 
 
 def smallest_separated(separates: Callable[[float], bool], n_examples: int, most: float) -> float | None:
-    """The smallest detectable gap, by bisection on a logarithmic scale.
+    """Find the smallest detectable gap, by bisection on a logarithmic scale.
 
     Args:
         separates: Whether a gap in mean, in (0, 1), is detected; assumed to be monotone.
-        n_examples: n; gaps below 1 / n are not tried, because means of scores of 0 and 1 differ by at least
+        n_examples: Number n of examples. Gaps below 1 / n are not tried, because means of scores of 0 and 1
+            differ by at least
             that.
         most: The largest possible gap.
 
     Returns:
-        None if not even `most` is detected.
+        None if even `most` is not detected.
     """
     least = 1.0 / n_examples
     if not separates(most):
@@ -63,7 +68,7 @@ class Plan:
 
     name: str
     canaries: str | None
-    """Clause on the canary prompts sent to served models; None if no model is served."""
+    """Clause on the canary prompts for served models; None if no model is served."""
     unsteady: tuple[str, ...]
     """Expected engines that may not reproduce their outputs."""
     assumed: str
@@ -78,54 +83,61 @@ class Plan:
     top_m: int
     """Number of best candidates to find."""
     grid: int
-    """Number of comparisons if selection evaluated all pairs."""
+    """Number of comparisons if selection evaluates all pairs."""
     limit: int
-    """Maximum number of comparisons, including held-out examples."""
+    """Maximum number of comparisons, including those on held-out examples."""
     runs: int
     comparisons: float
-    """Average over the runs; with several outputs per example, the number of requests is higher."""
+    """Average number over the runs.
+    With several outputs per example, the number of requests is higher.
+    """
     fewest: int
-    """Fewest comparisons in nine of ten runs."""
+    """Lower end of the range of comparisons in nine of ten runs."""
     most: int
-    """Most comparisons in nine of ten runs."""
+    """Upper end of the range of comparisons in nine of ten runs."""
     decided: int
-    """Runs that ended within the budget with an answer that is known or proven."""
+    """Number of runs that ended within the budget with an exact or proven answer."""
     right: int
-    """Runs that named the right winner, or the right m best."""
+    """Number of runs that named the right winner, or the right m best."""
     expected: Amounts
     """Average cost over the runs."""
     dearest: Amounts
-    """The cost of the whole limit, spent on the most expensive candidates with answers of maximum length."""
+    """Cost of the whole limit, spent on the most expensive candidates with outputs of maximum length."""
     sampled_examples: int
     guessed_tokens: tuple[str, ...]
     """Models whose prompt tokens are estimated as characters / 4."""
     measured: Mapping[str, ModelRate]
     """Rates measured on outputs in the database, by model."""
     rate: float | None
-    """Requests per second given by the user; None if not given."""
+    """Requests per second that the user gave; None if not given."""
     gap: float | None
-    """The smallest gap detected within the budget in nine of ten runs; None if no gap is."""
+    """The smallest gap that nine of ten runs detect within the budget; None if no gap is detected."""
     gap_of_grid: float | None
-    """The smallest detectable gap with all comparisons; None, like all gaps, for group means or `top_m`."""
+    """The smallest gap that is detectable with all comparisons.
+    None, like `gap`, for group means and `top_m`.
+    """
     on_new_examples: Resolution | None
-    """The smallest difference of the best two that can be shown on new examples; None also if scores are not
-    0 and 1."""
+    """The smallest difference of the best two that can be shown on new examples.
+    None also if scores are not 0 and 1.
+    """
 
 
 def plan_campaign(
     checked: BestMean, assumed: Assumed, *, seeds: int, workers: int | None = None, rate: float | None = None
 ) -> Plan:
-    """Simulate the campaign's selector on a table, and compute the cost, without sending any request.
+    """Simulate a campaign's selector on a table, and compute the cost.
+
+    No request is sent.
 
     Args:
         checked: The campaign, which searches for a winner.
-        assumed: An assumption, or a table used as its scores.
-        seeds: Number of runs; each tried gap needs as many runs again.
-        workers: Processes; one per core if None.
+        assumed: An assumption, or a table that is used as its scores.
+        seeds: Number of runs; each gap that is tried needs as many runs again.
+        workers: Number of processes; None for one per core.
         rate: Requests per second; None for the models' measured rates in the database.
 
     Raises:
-        SpecError: If the table does not fit the campaign.
+        SpecError: The table does not fit the campaign.
     """
     with simulators(min(workers or os.cpu_count() or 1, seeds)) as pool:
         player = Player(checked, seeds=range(seeds), workers=workers, pool=pool)
@@ -137,7 +149,7 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
     has_gap = checked.groups is None and player.top_m == 1
     scores, is_of_candidates = _scores(assumed, checked, player, rng)
     played = player.play(scores, is_of_candidates=is_of_candidates)
-    # Who will be the best is not known: on average over that, every candidate has the same share of the work.
+    # The best candidate is unknown; on average over this, every candidate has the same share of the work.
     by_arm = played.by_arm if is_of_candidates else np.full(player.n_arms, played.by_arm.mean())
     limit = player.limit + player.held_out_comparisons
     pricing = Pricing(checked, all_uses(checked), rate)
@@ -195,8 +207,8 @@ def _gap(
 ) -> float | None:
     """Smallest detectable gap in mean, by simulation; None if no gap is detected.
 
-    One candidate leads; all others share one mean. If the budget covers all pairs, the gap is 1 / n_examples,
-    without simulation.
+    One candidate leads, and all others share one mean. If the budget covers all pairs, the gap is 1 /
+    n_examples, without simulation.
     """
     if player.limit == player.grid:
         return 1.0 / player.n_examples

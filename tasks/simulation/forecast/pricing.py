@@ -23,25 +23,30 @@ class Amounts:
     prompt_tokens: float
     answer_tokens: float
     judge_calls: float
-    """Calls of judge models, if every first reply is readable; their tokens are included below."""
+    """Calls of judge models, if every first reply is readable.
+    The next two fields are their tokens.
+    """
     judge_prompt_tokens: float
     judge_reply_tokens: float
     price: float | None
-    """The price in `currency`; None if a model has none."""
+    """Price in `currency`; None if a model has no price."""
     currency: str | None
-    """The currency of the spec's prices, if it is named."""
+    """Currency of the spec's prices; None if the file names no currency."""
     hours: float | None
-    """Hours if engines run one after the other, or at the given rate; None if no rate is known."""
+    """Hours if engines run one after the other, or at the given rate; None without a rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgings:
-    """Total answers shown to judge models, each in every kind of call."""
+    """Total outputs that judge models receive.
+
+    Every kind of call receives each of them.
+    """
 
     count: float
-    """Number of judged outputs, or pairs."""
+    """Number of judged outputs, or pairs of outputs."""
     answer_tokens: float
-    """Tokens of the candidates' answers, counted once per call that shows one."""
+    """Tokens of the candidates' outputs, counted once for each call that contains one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +56,17 @@ class Judged:
     model: str
     calls: float
     shown: float
-    """Input tokens."""
+    """Number of input tokens."""
     made: float
 
 
 class Pricing:
-    """The cost of comparisons of each candidate.
+    """Computes the cost of comparisons.
 
-    `judging` are calls of judge models, about each output or about a comparison of several. `rate` is in
-    requests per second; None for the models' measured rates in the database.
+    Args:
+        checked: The campaign.
+        judging: Calls of judge models, for each output or for a comparison of several.
+        rate: Requests per second; None for the models' measured rates in the database.
     """
 
     def __init__(self, checked: ResolvedCampaign, judging: Sequence[JudgeUse], rate: float | None) -> None:
@@ -84,12 +91,12 @@ class Pricing:
         judged: Judgings | None = None,
         beside: Sequence[Judged] = (),
     ) -> Amounts:
-        """The cost of given numbers of comparisons, with answers of maximum or expected length.
+        """The cost of given numbers of comparisons.
 
         Args:
             by_arm: Number of comparisons of each arm, shape (K,).
-            at_length: Whether answers have maximum length.
-            judged: Number of outputs shown to judge models; None for every output once.
+            at_length: Whether outputs have maximum length instead of expected length.
+            judged: Outputs that judge models receive; None for every output once.
             beside: Totals of further calls to judge models, or to other models that are not candidates.
         """
         by_arm = by_arm * self._checked.spec.texts_each
@@ -120,7 +127,12 @@ class Pricing:
         )
 
     def dearest(self, comparisons: int, of_each: int) -> FloatArray:
-        """The most expensive allocation of comparisons, by arm, with at most `of_each` per arm."""
+        """The most expensive allocation of comparisons to arms.
+
+        Args:
+            comparisons: Number of comparisons.
+            of_each: Maximum number for each arm.
+        """
         left, counts = comparisons, np.zeros(len(self.models))
         for arm in np.argsort(-self._unit_price(), kind="stable").tolist():
             counts[arm] = min(left, of_each)
@@ -128,7 +140,7 @@ class Pricing:
         return counts
 
     def _unit_price(self) -> FloatArray:
-        """A number by arm that increases with a comparison's cost: its price, or else its tokens."""
+        """A number by arm that increases with a comparison's price, or else its tokens."""
         prices = self._checked.spec.execution.prices
         shown = made = np.ones(len(self.models))
         if all(model in prices for model in self.models):
@@ -138,7 +150,7 @@ class Pricing:
         return dear
 
     def _answer_tokens(self) -> FloatArray:
-        """Tokens of an answer by arm: its model's measured mean, or its maximum if lower."""
+        """Tokens of an output by arm: its model's measured mean, or its maximum if lower."""
         means = [
             self.measured[model].output_tokens if model in self.measured else np.inf for model in self.models
         ]
@@ -152,7 +164,7 @@ class Pricing:
         return min(known.output_tokens, use.reply_tokens)
 
     def _device_seconds(self, by_arm: FloatArray, uses: Sequence[Judged]) -> dict[str, float] | None:
-        """Device seconds by model; None if some model's rate is unknown."""
+        """Device seconds by model; None if the rate of a model is unknown."""
         calls = [*zip(self.models, by_arm.tolist(), strict=True), *((use.model, use.calls) for use in uses)]
         if self._rate is None and not all(model in self.measured for model, _ in calls):
             return None
@@ -186,7 +198,10 @@ class Pricing:
 
 
 def _measured(checked: ResolvedCampaign, models: Sequence[str]) -> dict[str, ModelRate]:
-    """Rates of models measured in the campaign's database; empty if the database does not exist."""
+    """Rates of models, measured in the campaign's database.
+
+    Empty if the database does not exist.
+    """
     with suppress(StorageError), reading(checked.spec.storage) as session:
         return rates(session, models)
     return {}

@@ -1,4 +1,4 @@
-"""A campaign's comparisons, by simulating its selector on a table of assumed or stored scores."""
+"""Count a campaign's comparisons, by simulating its selector on a table of scores."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -26,17 +26,19 @@ OPTION = "assume"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """Assumed means of candidates with scores of 0 or 1.
+    """Assumed means of candidates whose scores are 0 or 1.
 
-    One candidate has the mean `best`; all others have `rest`, or are evenly spread from it down to `worst`.
+    One candidate has the mean `best`. All others have `rest`, or are evenly spread from `best` down to
+    `worst`.
     """
 
     best: float
     rest: float | None = None
     worst: float | None = None
     alike: float = 0.0
-    """In [0, 1): how much candidates fail on the same examples, as a correlation of latent values. At 0 they
-    fail independently, which makes them hard to separate."""
+    """How much candidates fail on the same examples, as a correlation of latent values, in [0, 1). At 0 they
+    fail independently, which makes them hard to separate.
+    """
 
     def means(self, n_arms: int) -> FloatArray:
         """Means by arm, the best first, shape (K,)."""
@@ -56,10 +58,10 @@ class Assumption:
 
 
 def read_assumption(text: str) -> Assumption:
-    """Parse the assumption of `--assume`, such as "best=0.8,rest=0.7" or "best=0.8,worst=0.4,alike=0.5".
+    """Parse `--assume`, such as "best=0.8,rest=0.7" or "best=0.8,worst=0.4,alike=0.5".
 
     Raises:
-        SpecError: If the text is unreadable or inconsistent.
+        SpecError: The text is unreadable or inconsistent.
     """
     values: dict[str, float] = {}
     for part in text.split(","):
@@ -74,36 +76,41 @@ def read_assumption(text: str) -> Assumption:
                 f"for example {DEFAULT}"
             )
     if "best" not in values or ("rest" in values) == ("worst" in values):
-        raise SpecError(f"{OPTION} {text}: give best and one of rest and worst; for example {DEFAULT}")
+        raise SpecError(
+            f"{OPTION} {text}: give best and exactly one of rest and worst; for example {DEFAULT}"
+        )
     if max(values.get("rest", 0.0), values.get("worst", 0.0)) > values["best"]:
         raise SpecError(f"{OPTION} {text}: best must be the highest; raise it")
     if values.get("alike", 0.0) == 1.0:
-        raise SpecError(f"{OPTION} {text}: alike must be below 1, as equal rows have no best; lower it")
+        raise SpecError(
+            f"{OPTION} {text}: alike must be below 1, because equal rows have no best; lower alike"
+        )
     return Assumption(**values)
 
 
 class StandIn(NamedTuple):
-    """Scores that replace a campaign's."""
+    """Scores that are used instead of a campaign's."""
 
     scores: FloatArray
     """Shape (K, n)."""
     is_of_candidates: bool
     """Whether each row belongs to the candidate of that name, so that a candidate's share of the work is
-    known."""
+    known.
+    """
 
 
 def stand_in(
     table: ScoreTable, candidates: Sequence[str], examples: Sequence[str], rng: np.random.Generator
 ) -> StandIn:
-    """Scores for a campaign's candidates and examples: theirs if the table has them, else those of others.
+    """Scores for a campaign's candidates and examples, from a table of scores.
 
-    If the table lacks one of the candidates, as many of its candidates are drawn, always including its best
-    one. If it lacks one of the examples, as many of its examples are drawn, with repetition if it has fewer.
-    Pairs that its campaign never evaluated get a score drawn from the candidate's own scores, or from all
-    scores if the candidate has none.
+    If the table lacks one of the candidates, as many of its own candidates are drawn, always including its
+    best one. If it lacks one of the examples, as many of its own examples are drawn, with repetition if it
+    has fewer. Pairs that its campaign never evaluated get a score drawn from the candidate's own scores, or
+    from all scores if the candidate has none.
 
     Raises:
-        SpecError: If the table has too few candidates.
+        SpecError: The table has too few candidates.
     """
     scores = _completed(table.scores, rng) if table.is_partial else table.scores
     rows, is_of_candidates = _places(candidates, table.candidates), True
@@ -128,7 +135,8 @@ def _drawn_candidates(
 ) -> IntArray:
     if len(scores) < count:
         raise SpecError(
-            f"{table.source} has {len(scores)} candidates, the campaign {count}; give one of as many or more"
+            f"{table.source} has {len(scores)} candidates, and the campaign has {count}; give a table with at "
+            f"least {count} candidates"
         )
     best = int(_means(scores).argmax())
     others = np.delete(np.arange(len(scores)), best)
@@ -153,7 +161,7 @@ def _means(scores: FloatArray) -> FloatArray:
 
 
 ORDER = 2
-"""Distinguishes the generator of a run's row order from those of selectors."""
+"""Seed component that separates the generator of a run's row order from those of selectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,20 +169,21 @@ class Played:
     """The results of R runs."""
 
     comparisons: IntArray
-    """Shape (R,), including held-out examples."""
+    """Number of comparisons per run, including held-out examples; shape (R,)."""
     by_arm: FloatArray
-    """Shape (K,), mean number per arm."""
+    """Mean number of comparisons per arm, shape (K,)."""
     decided: int
-    """Runs that ended within the budget with an answer that is known or proven."""
+    """Number of runs that ended within the budget with an exact or proven answer."""
     right: int
-    """Runs, decided or not, that name the best arm, or the m best: no other mean is higher by more than
-    epsilon."""
+    """Number of runs, decided or not, that name the best arm, or the m best: no other mean is higher by more
+    than epsilon.
+    """
     decided_right: int
-    """Runs that are both decided and right."""
+    """Number of runs that are both decided and right."""
 
     @property
     def runs(self) -> int:
-        """R."""
+        """Number R of runs."""
         return len(self.comparisons)
 
 
@@ -182,27 +191,27 @@ class Played:
 class ShuffledScores(ScoreEnvironment):
     """A table whose rows are assigned to arms at random in each run.
 
-    The best candidate's position in a campaign's file is unknown. If it were always first, selectors that
+    The best candidate's position in a campaign's file is unknown. If it were always the first, selectors that
     take the first of equal arms would look better than they are.
     """
 
     def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
-        """The scores of the rows assigned to the arms in this run."""
+        """Scores of the rows that are assigned to the arms in this run."""
         return self.scores[self.rows(seed)[batch.arms], batch.examples]
 
     def rows(self, seed: int) -> IntArray:
-        """The table row assigned to each arm, shape (K,)."""
+        """The table's row of each arm, shape (K,)."""
         return np.random.default_rng((seed, ORDER)).permutation(len(self.scores))
 
 
 class Player:
-    """Simulate a checked campaign's selector on tables.
+    """Simulates a checked campaign's selector on tables.
 
     Args:
         checked: The campaign.
-        seeds: One run per seed.
-        workers: Processes; one per core if None.
-        pool: Processes for all tables, as in `simulate`; new ones per table if None.
+        seeds: Seeds of the runs.
+        workers: Number of processes; None for one per core.
+        pool: Processes for all tables, as in `simulate`; None for new ones per table.
     """
 
     def __init__(
@@ -232,12 +241,12 @@ class Player:
 
     @property
     def held_out_comparisons(self) -> int:
-        """Pairs evaluated after selection has ended."""
+        """Number of pairs that are evaluated after selection has ended."""
         return 0 if self._checked.split is None else self._checked.split.comparisons
 
     @property
     def limit(self) -> int:
-        """Number of pairs for selection within its budget."""
+        """Number of pairs for selection within the budget."""
         budget, split = self._checked.spec.own_budget, self._checked.split
         own = budget if split is None else selection_budget(budget, split)
         return self.grid if own is None else min(own, self.grid)
@@ -245,8 +254,9 @@ class Player:
     def play(self, scores: FloatArray, *, is_of_candidates: bool) -> Played:
         """Run every seed on a table.
 
-        Scores have the shape (K, n), with n selection examples. If `is_of_candidates`, row k belongs to
-        candidate k; else each run assigns rows at random.
+        Args:
+            scores: Shape (K, n), with n selection examples.
+            is_of_candidates: Whether row k belongs to candidate k; else each run assigns rows at random.
         """
         history = self._checked.found_params().get("history")
         shuffled = ShuffledScores(scores=scores, history=history)
@@ -278,14 +288,17 @@ class Player:
         )
 
     def _are_right(self, scores: FloatArray) -> Callable[[Run, IntArray], bool]:
-        """A function that tests whether a run with a given assignment of rows names the best candidates."""
+        """Create a test whether a run, with its assignment of rows, names the best arms."""
         groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
         values = true_values(scores, groups)
         within = self._checked.epsilon + ROUNDING
         return lambda run, rows: are_the_best(named_by(run, self.top_m), values[rows], within)
 
     def _counts(self, run: Run, means: FloatArray) -> IntArray:
-        """Comparisons of each arm in a run, shape (K,); the second best is used as runner-up."""
+        """Number of comparisons of each arm in a run, shape (K,).
+
+        The arm with the second highest mean is used as the runner-up.
+        """
         counts, split = np.bincount(run.told.arms, minlength=self.n_arms), self._checked.split
         if split is not None and (winner := int(run.best[-1])) != NOBODY:
             others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)
@@ -294,7 +307,10 @@ class Player:
 
 
 def named_by(run: Run, top_m: int) -> list[int]:
-    """The arms that a run names at the end: the m best, with the first of those tied for the last places."""
+    """The arms that a run names at its end.
+
+    For the m best, the first of those tied for the last places fill up the number.
+    """
     if top_m == 1:
         return [] if run.best[-1] == NOBODY else [int(run.best[-1])]
     places = {"top": 0, "tied": 1}
@@ -303,7 +319,7 @@ def named_by(run: Run, top_m: int) -> list[int]:
 
 
 def are_the_best(named: Sequence[int], values: FloatArray, within: float) -> bool:
-    """Whether arms are named, and no other has a value above one of theirs by more than a margin."""
+    """Whether arms are named, and no other value is above theirs by over a margin."""
     others = np.delete(values, named)
     return bool(named) and bool(others.max(initial=-np.inf) <= values[list(named)].min() + within)
 

@@ -1,4 +1,4 @@
-"""Tokens of prompts, estimated by rendering them for some examples, and calls of judge models."""
+"""Estimate the tokens of prompts and judge calls, by rendering some examples."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,20 +20,22 @@ from winnow.tasks.plugins.extras import missing_for
 SAMPLE = 50
 """Number of examples whose prompts are rendered to estimate tokens."""
 CHARACTERS_PER_TOKEN = 4.0
-"""Assumed without a tokenizer; English prose has about this many, code and other languages fewer."""
+"""Assumed value without a tokenizer.
+English prose has about this many; code and other languages have fewer.
+"""
 TOKENIZER = "tokenizer.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PromptTokens:
-    """Mean number of input tokens of a request."""
+    """Mean number of input tokens of a request, by candidate."""
 
     by_arm: FloatArray
-    """Shape (K,)."""
+    """Mean number of tokens for each arm, shape (K,)."""
     examples: int
     """Number of prompts counted per candidate."""
     guessed: tuple[str, ...]
-    """Models without an available tokenizer; four characters count as one of their tokens."""
+    """Models without an available tokenizer, for which four characters count as one token."""
 
 
 def prompt_tokens(
@@ -43,7 +45,7 @@ def prompt_tokens(
     *,
     weighing: Weighing | None = None,
 ) -> PromptTokens:
-    """Count the tokens of each candidate's prompts for a random sample of examples.
+    """Count the tokens of each candidate's prompts, for a random sample of examples.
 
     A chat template's own tokens are not counted. If models score texts, the prompt counts once with each
     text.
@@ -63,14 +65,17 @@ def prompt_tokens(
 
 
 def drawn_examples(examples: Sequence[Example], seed: int) -> list[Example]:
-    """The random sample of examples for rendering, the same for all prompts."""
+    """The random sample of examples for rendering, equal for all prompts."""
     count = min(SAMPLE, len(examples))
     drawn = np.random.default_rng(seed).choice(len(examples), count, replace=False)
     return [examples[at] for at in drawn.tolist()]
 
 
 def tokenizer_of(model: str) -> Callable[[str], int] | None:
-    """A counter of a text's tokens for a checkpoint in a folder; None if no tokenizer is available."""
+    """Create a counter of a text's tokens, for a checkpoint in a folder.
+
+    None if no tokenizer is available.
+    """
     path = Path(model) / TOKENIZER
     if not path.is_file() or missing_for("local", "a tokenizer"):
         return None
@@ -84,7 +89,7 @@ def tokenizer_of(model: str) -> Callable[[str], int] | None:
 
 
 def counted(text: str, counter: Callable[[str], int] | None) -> float:
-    """The number of tokens of a text, estimated without a tokenizer."""
+    """Number of tokens of a text; estimated without a tokenizer."""
     return len(text) / CHARACTERS_PER_TOKEN if counter is None else float(counter(text))
 
 
@@ -95,39 +100,42 @@ def _shown(candidate: Candidate, example: Example, weighing: Weighing | None) ->
 
 
 def _mean_tokens(shown: Sequence[Sequence[str]], counter: Callable[[str], int] | None) -> float:
-    """Mean number of tokens per example, over all its texts together."""
+    """Mean number of tokens per example, summed over its texts."""
     return float(np.mean([sum(counted(text, counter) for text in texts) for texts in shown]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeUse:
-    """A call needed for a comparison, if its first reply is readable."""
+    """A judge call that a comparison needs, if its first reply is readable."""
 
     model: str
     prompt_tokens: float
-    """Tokens of everything except the output, averaged over some examples."""
+    """Tokens of the prompt without the output, averaged over some examples."""
     reply_tokens: float
-    """Maximum tokens of the reply."""
+    """Maximum number of tokens of the reply."""
     is_weighed: bool
-    """Whether the reply is one of a few labels, by log-likelihood, instead of a text."""
+    """Whether the reply is one of a few labels, chosen by log-likelihood, instead of text."""
 
 
 def all_uses(checked: ScoredCampaign) -> list[JudgeUse]:
-    """Calls of one comparison for its outcome and metrics; calls shared by two judges count twice."""
+    """Judge calls of one comparison, for its outcome and metrics.
+
+    Calls that two judges share count twice.
+    """
     examples, seed = checked.dataset.examples, checked.spec.seed
     return [*judge_uses(checked.judge, examples, seed), *metric_uses(checked)]
 
 
 def metric_uses(checked: ScoredCampaign) -> list[JudgeUse]:
-    """The calls of one comparison for its metrics."""
+    """Judge calls of one comparison, for its metrics."""
     examples, seed = checked.dataset.examples, checked.spec.seed
     return [use for judge in checked.metrics.values() for use in judge_uses(judge, examples, seed)]
 
 
 def judge_uses(judge: Judge[Sample], examples: Sequence[Example], seed: int) -> list[JudgeUse]:
-    """Calls of one comparison, in order; empty for a judge without models.
+    """Calls of one comparison by a judge, in order; empty for a judge without models.
 
-    A combination may settle a score without its model: it is counted as if it always used it.
+    A combination can settle a score without its model, but it is counted as if it always used it.
     """
     if judge.parts:
         return [use for part in judge.parts for use in judge_uses(part, examples, seed)]
@@ -136,7 +144,7 @@ def judge_uses(judge: Judge[Sample], examples: Sequence[Example], seed: int) -> 
 
 
 def duel_uses(judge: Judge[Duel], examples: Sequence[Example], seed: int) -> list[JudgeUse]:
-    """Calls of one duel, in order, with almost empty answers."""
+    """Calls of one duel, in order, with almost empty outputs."""
     drawn = drawn_examples(examples, seed)
     return _uses(judge, [duel_on(each, "A", "B", has_forms=False, seed=seed) for each in drawn])
 
@@ -147,7 +155,7 @@ def _uses(judge: Judge[SubjectT], subjects: Sequence[SubjectT]) -> list[JudgeUse
 
 
 def _use_of(same: Sequence[JudgeCall]) -> JudgeUse:
-    """The usage of one call over some examples, with its prompt's tokens averaged."""
+    """The usage of one call, with its prompt's tokens averaged over some examples."""
     counter, sampling = tokenizer_of(same[0].model.model), same[0].sampling
     replies = [counted(choice, counter) for choice in sampling.choices]
     return JudgeUse(
