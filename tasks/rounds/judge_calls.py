@@ -46,7 +46,7 @@ def ask_models(
     subjects: Sequence[Subject],
     texts: GenerationBatch | None = None,
 ) -> list[AskedJudge[Subject]]:
-    """Make the calls that judges need for some outputs or duels, for all judges at once.
+    """Make the calls that judges need for some outputs or duels, all judges together.
 
     Every reply is stored before the next calls are planned, so a resumed round repeats no call. Equal calls
     of several judges have one reply. All judges receive their subjects in advance. Raises the errors of

@@ -224,10 +224,7 @@ def spared_places(campaign: CampaignSession, round_: RoundRecord, texts: Generat
     """Positions of outputs that need no verdict, because all candidates agree.
 
     They agree if all candidates in question wrote the same output. Empty unless the campaign spares such
-    verdicts.
-
-    These are all candidates in question. Empty unless the campaign spares such verdicts. The result depends
-    only on the round and on earlier observations.
+    verdicts. The result depends only on the round and on earlier observations.
     """
     selector = campaign.selector
     if not campaign.checked.spares or not isinstance(selector, Sparing):

@@ -261,7 +261,7 @@ def test_duels_are_simulated_on_a_table_of_preferences(tmp_path):
 
 BAD_DUELS = {
     "shares": (["--budgets", "0.5"], "--budgets: '0.5' is not a number; for example 500,1000"),
-    "metric": (["--metric", "ndcg"], "--metric ndcg is for tables of scores"),
+    "metric": (["--metric", "ndcg"], "--metric ndcg is only for tables of scores"),
     "history": (["--history-share", "0.5"], "duels have no history"),
     "mixed": (
         ["--selector", "ucb-e"],
@@ -343,7 +343,11 @@ BAD_ROUTES = {
     "two vectors": ([], ["--embed", "{{ input }}"], "give one of --contexts FILE, --embed TEMPLATE"),
     "embedded file": (["--contexts"], ["--embed", "x"], "scores.csv has only scores and no texts"),
     "history": ([], ["--history-share", "0.5"], "routes have no history"),
-    "metric": ([], ["--metric", "ndcg"], "--metric ndcg is for tables of scores; routes have outscore-the-b"),
+    "metric": (
+        [],
+        ["--metric", "ndcg"],
+        "--metric ndcg is only for tables of scores; for routes choose one of",
+    ),
     "budget": ([], ["--budgets", "41"], "--budgets: 41 is 41 prompts; give 1 to 40"),
     "types": ([], ["--types", "vectors.npy"], "needs shape (40,), a row for each example"),
     "mixed": (

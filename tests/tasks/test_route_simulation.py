@@ -169,10 +169,10 @@ def test_the_metric_goes_with_the_objective():
     assert metric_for("routes", None) == "outscore-the-best"
     assert metric_for("tables of scores", "ndcg") == "ndcg"
     with pytest.raises(
-        SpecError, match=r"^--metric accuracy is for tables of scores and duels; routes have "
+        SpecError, match=r"^--metric accuracy is only for tables of scores and duels; for routes choose "
     ):
         metric_for("routes", "accuracy")
-    with pytest.raises(SpecError, match=r"^--metric regret is for routes; tables of scores have accuracy, "):
+    with pytest.raises(SpecError, match=r"^--metric regret is only for routes; for tables of scores choose "):
         metric_for("tables of scores", "regret")
 
 

@@ -272,7 +272,7 @@ BAD = {
     "value": ("ucb-e", {"a": -1}, "a must be non-negative and finite, got -1"),
     "budget": ("ucb-e", {"budget": 9}, "budget is set by --budgets; remove budget"),
     "a history": ("ucb-e", {"history": "x.npz"}, "history is set by --history or --history-share"),
-    "no history": ("ucb-e", {"history": None}, "ucb-e takes no history; leave history=none out"),
+    "no history": ("ucb-e", {"history": None}, "ucb-e has no parameter history; remove history=none"),
 }
 
 

@@ -135,8 +135,8 @@ def _drawn_candidates(
 ) -> IntArray:
     if len(scores) < count:
         raise SpecError(
-            f"{table.source} has {len(scores)} candidates, and the campaign has {count}; give a table with at "
-            f"least {count} candidates"
+            f"{table.source} has {len(scores)} candidates, and the campaign has {count}; give a table with "
+            f"at least {count} candidates"
         )
     best = int(_means(scores).argmax())
     others = np.delete(np.arange(len(scores)), best)
