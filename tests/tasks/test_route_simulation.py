@@ -130,8 +130,8 @@ def test_unscored_prompts_are_told_and_left_out_of_the_lead():
 @pytest.mark.parametrize(
     ("batch", "told"),
     [
-        (Batch([0, 1], [4, 4]), "asked about before"),
-        (Batch([1], [3]), "asked about before"),
+        (Batch([0, 1], [4, 4]), "proposed before"),
+        (Batch([1], [3]), "proposed before"),
         (Batch([3], [5]), "invalid entry"),
         (Batch([0], [120]), "invalid entry"),
     ],
