@@ -107,7 +107,7 @@ def test_a_file_that_changed_is_another_agent(tmp_path):
     assert winnow(folder, "run", "campaign.yaml", "--trust").returncode in (0, 3)
     (folder / "agent.py").write_text((folder / "agent.py").read_text() + "\n")
     refused = winnow(folder, "run", "campaign.yaml", "--trust")
-    assert "was begun with another definition" in one_message(refused)
+    assert "began with another definition" in one_message(refused)
 
 
 def test_knobs_may_change_when_it_goes_on(tmp_path):

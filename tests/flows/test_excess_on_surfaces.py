@@ -87,4 +87,4 @@ def test_a_file_does_not_turn_it_on_or_off(folder, monkeypatch):
         scripted_engines.provide(monkeypatch, name)
     ran = winnow(folder, "run", "campaign.yaml", "--fork", "off", "--set", "selector.params.excess=false")
     assert ran.returncode == 2
-    assert "selector.params.excess: new campaigns always state" in ran.stderr
+    assert "selector.params.excess: new campaigns always report" in ran.stderr

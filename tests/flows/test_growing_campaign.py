@@ -131,7 +131,7 @@ def test_another_selector_refuses_a_longer_list_in_one_sentence(tmp_path):
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 2
     (line,) = result.stderr.strip().splitlines()
-    assert "was begun without mumbles/plain, and its selector row-mean takes no more candidates" in line
+    assert "began without mumbles/plain, and its selector row-mean accepts no further candidates" in line
     assert "winnow run SPEC --fork NEW_NAME" in line
 
 

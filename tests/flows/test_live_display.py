@@ -298,7 +298,7 @@ def test_times_are_said_in_the_unit_that_suits_them(seconds, said):
 class Zeros:
     def new(self, database, campaign, *, comparisons, stop, statuses):
         assert (comparisons, stop) == (150, False)
-        return [SimpleNamespace(kind="all-zero", sentence="all 150 scores are 0: check some outputs")]
+        return [SimpleNamespace(kind="all-zero", sentence="all 150 scores are 0: compare some outputs")]
 
 
 def test_what_to_check_is_told_as_it_is_found(capsys):
@@ -311,5 +311,5 @@ def test_what_to_check_is_told_as_it_is_found(capsys):
         running.allowance.answered = 150
         progress.round_done(running, SimpleNamespace(arms=[0, 1, 1], number=0), decision())
         if isinstance(progress, LiveProgress):
-            assert "check: all 150 scores are 0: check some outputs" in shown(progress)
-    assert capsys.readouterr().err.splitlines()[-1] == "check: all 150 scores are 0: check some outputs"
+            assert "check: all 150 scores are 0: compare some outputs" in shown(progress)
+    assert capsys.readouterr().err.splitlines()[-1] == "check: all 150 scores are 0: compare some outputs"

@@ -146,7 +146,7 @@ def test_a_judge_of_its_own_outputs_is_told_before_and_after(tmp_path):
 def test_what_rules_have_settled_is_not_said_to_be_a_models_opinion(tmp_path):
     written(tmp_path, {"type": "any", "judges": [{"type": "exact"}, comparing()]}, budget=12)
     told = winnow(tmp_path, "run", "campaign.yaml").stdout
-    assert "judge        scores come from rules and from what judging said of an output" in told
+    assert "judge        scores come from rules and from verdicts of judging on outputs" in told
     outputs = rows(tmp_path, "SELECT outcome FROM comparisons")
     assert 0 < len(asked(tmp_path, "judgments")) == len([each for each in outputs if each == (0.0,)])
 

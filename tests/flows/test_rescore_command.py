@@ -157,7 +157,7 @@ def test_one_that_made_no_texts_makes_none_later(ended):
     before = reasons(ended), answer(ended)
     refused = winnow(ended, "resume", NEW, "--set", "reuse=all", "--set", "stopping.budget=60")
     assert refused.returncode == 2
-    assert "may not change:\n  reuse: 'only' -> 'all'\n" in refused.stderr
+    assert "cannot change:\n  reuse: 'only' -> 'all'\n" in refused.stderr
     assert (reasons(ended), answer(ended)) == before
 
 

@@ -120,7 +120,7 @@ REFUSED = {
     ),
     "two histories": (["--history", "a.csv", "--history-share", "0.5"], "exclude each other"),
     "too much history": (["--history-share", "0.9"], "leaves 0 of 3 candidates to compare and 3 as history"),
-    "a file as folder": (["--out", "steps.npz"], "--out steps.npz cannot be made"),
+    "a file as folder": (["--out", "steps.npz"], "--out steps.npz cannot be created"),
     "one candidate": (["short.npz"], "short.npz has one candidate"),
     "too little": (["thin.npz"], "candidate 'candidate-2' lacks 67% of its scores"),
 }

@@ -378,7 +378,7 @@ def test_selectors_that_compare_otherwise_are_stored_too(storage):
         ),
         (
             {"groups": np.zeros(80, dtype=int)},
-            "the examples have 1 different values of group, and groups are",
+            "the examples have 1 different values of group, and 2 to",
         ),
         (
             {"costs": {"guess": 1.0}, "prefer": "cost", "epsilon": 0.1},

@@ -334,14 +334,17 @@ def test_outputs_of_a_trial_are_taken_over_and_its_examples_are_told(folder, ser
     made = len(server.calls)
     ran = winnow(folder, "run", "campaign.yaml")
     assert {call.prompt for call in server.calls[made:]} <= {"Say hello."}
-    assert "outputs of 24 examples of these were seen before it began (winnow try or compare)" in ran.stdout
+    assert (
+        "outputs on 24 examples of these were shown before the campaign began (winnow try or compare)"
+        in ran.stdout
+    )
 
 
 def test_a_campaign_without_a_trial_does_not_speak_of_one(folder, server):
     write(folder, server)
-    assert "were seen before it began" not in winnow(folder, "run", "campaign.yaml").stdout
+    assert "were shown before the campaign began" not in winnow(folder, "run", "campaign.yaml").stdout
     winnow(folder, "try", "campaign.yaml")  # which comes after it
-    assert "were seen before it began" not in winnow(folder, "status", "tickets").stdout
+    assert "were shown before the campaign began" not in winnow(folder, "status", "tickets").stdout
 
 
 def test_a_trial_that_fails_leaves_no_campaign(folder):

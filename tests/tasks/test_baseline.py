@@ -25,7 +25,7 @@ def test_other_selectors_have_none(campaign_file):
 @pytest.mark.parametrize(
     ("selector", "overrides", "path", "told"),
     [
-        ("{name: gate}", (), "selector.params.baseline", "name it, one of: small/plain/greedy, small/plain"),
+        ("{name: gate}", (), "selector.params.baseline", "name one of: small/plain/greedy, small/plain"),
         (
             "{name: gate, params: {baseline: small/asked/worm}}",
             (),

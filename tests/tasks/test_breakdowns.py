@@ -172,7 +172,7 @@ def test_tags_may_be_set_later_and_change_nothing_else(asked, tmp_path):
         ({"tags": ["subjects"]}, "tags[0]: unknown field 'subjects'; did you mean 'subject'?"),
         (
             {"tags": ["subject", "n"], "numbers": range(101)},
-            "tags[1]: n has 101 different values, and a tag may have 100",
+            "tags[1]: n has 101 different values, and a tag can have at most 100",
         ),
         ({"objective": "route", "tags": ["subject"]}, "tags: does not apply to route; remove it"),
     ],

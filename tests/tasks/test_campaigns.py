@@ -108,7 +108,7 @@ def test_a_changed_identity_is_refused_with_the_difference_and_nothing_is_writte
 def test_changed_data_under_the_same_path_are_refused(database, opened, campaign_file, folder):
     with (folder / "letters.jsonl").open("a") as file:
         file.write(json.dumps({"id": "new", "input": "?", "target": "g"}) + "\n")
-    with pytest.raises(IdentityChanged, match=r"may not change:\n  the examples changed\nundo the change"):
+    with pytest.raises(IdentityChanged, match=r"cannot change:\n  the examples changed\nundo the change"):
         open_campaign(database, check_campaign_file(campaign_file()))
 
 

@@ -98,9 +98,7 @@ def test_whole_clusters_are_held_out_whatever_the_order_of_rows():
 
 
 def test_too_few_clusters_are_refused_on_either_side():
-    with pytest.raises(
-        SpecError, match="holds out 29 of the 100 clusters, and intervals for new examples take"
-    ):
+    with pytest.raises(SpecError, match="holds out 29 of the 100 clusters; intervals for new examples need"):
         split(share=0.29)
     with pytest.raises(SpecError, match="holds out 100 of the 100 clusters"):
         split(share=0.993)

@@ -128,7 +128,7 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"judge": {"type": "acc", "extract": "x"}},
-            "judge.extract: judge acc reads log-likelihoods and no text",
+            "judge.extract: judge acc reads log-likelihoods instead of text",
         ),
         ({"choices": {"field": "option"}}, "choices.field: unknown field 'option'; did you mean 'options'?"),
         (

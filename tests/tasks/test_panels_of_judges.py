@@ -139,9 +139,9 @@ def test_a_model_that_is_asked_in_vain_for_probabilities_is_told_with_what_asks_
     assert scored == GRID  # all the same
     told = [each.sentence for each in found if each.kind == "no-probabilities"]
     assert told == [
-        "rater returned no probabilities of its verdicts for 12 of the first 12 outputs, and was asked again "
-        "for texts, so that most outputs take two calls: serve it where log-probabilities are told, or set "
-        "the judge's read: text"
+        "rater returned no probabilities of its verdicts for 12 of the first 12 outputs, so most outputs "
+        "needed a second call for text: use a server that returns log-probabilities, or set the judge's "
+        "read: text"
     ] * (read == "probabilities")
 
 

@@ -132,7 +132,7 @@ def test_a_campaign_refuses_a_plug_in_that_was_edited_since_it_began(
     assert changed == [f"  {PLACES[plugin]}: the code of {module} changed"]
     assert "winnow run SPEC --fork NEW_NAME" in str(refusal.value)
     forget()
-    with pytest.raises(IdentityChanged, match="was begun with another definition"):
+    with pytest.raises(IdentityChanged, match="began with another definition"):
         open_campaign(database, check_campaign_file(campaign_file(), CAMPAIGNS[plugin]))
     open_campaign(database, check_campaign_file(campaign_file(), [*CAMPAIGNS[plugin], "name=fork"]))
 

@@ -137,7 +137,7 @@ def test_a_pair_that_lacks_a_text_has_no_outcome_and_its_texts_are_kept(tmp_path
             "UPDATE comparisons SET outcome = 0.9 WHERE id = 1",
             "its outcome is 0.9, but the scores of its outputs give",
         ),
-        ("DELETE FROM outputs WHERE comparison_id = 1 AND number = 2", "and 2 of them have scores"),
+        ("DELETE FROM outputs WHERE comparison_id = 1 AND number = 2", "and only 2 have scores"),
         (
             "UPDATE outputs SET generation_id = (SELECT generation_id FROM outputs WHERE comparison_id = 1 "
             "AND number = 1) WHERE comparison_id = 1 AND number = 2",

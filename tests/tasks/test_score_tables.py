@@ -303,8 +303,7 @@ def test_a_table_in_which_nobody_has_a_score_is_refused(database, campaign, load
     with pytest.raises(ScoreTableError) as refused:
         loader("campaign:letters", database.url)
     assert str(refused.value) == (
-        "campaign 'letters' has no scores (`winnow status letters` says why); "
-        "name another campaign or a table"
+        "campaign 'letters' has no scores (`winnow status letters` shows why); name another campaign or table"
     )
     write_csv("model,e1,e2\none,,\ntwo,NA,\n")
     with pytest.raises(ScoreTableError) as refused:

@@ -194,7 +194,7 @@ def test_another_url_or_key_is_the_same_campaign_and_is_stored(moving, database)
 @pytest.mark.parametrize("change", [{"model": "other"}, {"revision": "2"}])
 def test_another_id_or_revision_is_another_campaign(moving, database, change):
     open_campaign(database, moving(model_base_url=URL))
-    with pytest.raises(SpecError, match="may not change"):
+    with pytest.raises(SpecError, match="cannot change"):
         open_campaign(database, moving(model_base_url=URL, **change))
 
 

@@ -168,7 +168,7 @@ def test_other_uses_of_its_scores_are_refused_or_judge_all(run):
     assert not again.spares
     judge = path.parent / "judge.yaml"
     judge.write_text(yaml.safe_dump(JUDGE))
-    with pytest.raises(SpecError, match="judges every stored text"):
+    with pytest.raises(SpecError, match="judges every stored output"):
         rescoring_campaign(database, "spared", str(judge), "again", [], lambda *_: None)
 
 

@@ -583,7 +583,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "told"),
     [
         (BOMB, "with every alias expanded, its values are larger than 16 MiB"),
-        (f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 200)}]", "with every alias written out"),
+        (f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 200)}]", "with every alias expanded"),
         ("a: &a [*a]", "nested too deeply"),
         (f"a: {'x' * 2**24}", "is larger than 16 MiB; move data to files"),
         ("[" * 5_000, "nested too deeply"),
@@ -601,7 +601,7 @@ def test_so_is_such_a_value_of_a_setting(tmp_path):
     path = tmp_path / "campaign.yaml"
     path.write_text("a: 1")
     bomb = "{" + BOMB.replace("\n", ", ").replace(": &", ": &") + "}"
-    with pytest.raises(SpecError, match="with every alias written out"):
+    with pytest.raises(SpecError, match="with every alias expanded"):
         read_spec_file(path, [f"a={bomb}"])
 
 

@@ -71,7 +71,7 @@ def test_the_examples_without_one_are_named_where_others_have_one(checked):
             "the options; set judge.options: [bug, billing, feature]",
         ),
         ("{type: choice}", ["yes", "No", "no", "yes", "yes", "no"], "set judge.options: ['yes', 'No']"),
-        ("{type: choice}", ["x1", "x2", "x3", "x4", "x5", "x6"], "name it in judge.options"),
+        ("{type: choice}", ["x1", "x2", "x3", "x4", "x5", "x6"], "add it to judge.options"),
         ("{type: numeric, extract: '[0-9]+'}", ["bug"] * 6, "it contains no number; choose exact or choice"),
         ("{type: math}", ["$$"] * 6, "no mathematics that math-verify reads; write it in LaTeX"),
         ("{type: math, target_format: text}", ["x^2"] * 6, "set judge.target_format: expression"),

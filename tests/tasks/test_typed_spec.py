@@ -175,7 +175,7 @@ NO_FILE_HAS = winnow.Judge("f1", a=object())
         (lambda: setattr(winnow.Stopping(), "delta", 0.1), "a Stopping cannot be changed; make another one"),
         (
             lambda: winnow.Spec(**{**SHORT, "judge": winnow.Judge("f1", a=object())}).to_yaml(),
-            "spec: no file can",
+            "spec: a file cannot contain",
         ),
     ],
 )

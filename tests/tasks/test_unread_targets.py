@@ -71,7 +71,7 @@ def said(judge, targets):
         ({"type": "similarity"}, THAI, "set judge.model to a sentence-embedding model of their language"),
         ({"type": "math"}, "So Natalia has sold 72 clips.", "a text is read as one expression; set judge.target_format: text"),
         ({"type": "math", "target_format": "text"}, r"\text{(C)}", "set judge.target_format: expression"),
-        ({"type": "choice", "options": ["one two", "three four"]}, "bug", "it is none of the options; name it in judge.options"),
+        ({"type": "choice", "options": ["one two", "three four"]}, "bug", "it is none of the options; add it to judge.options"),
         ({"type": "numeric", "fractions": False}, "bug", "it contains no number; choose exact or choice for such targets"),
         ({"type": "regex", "pattern": r"answer: \w+"}, "blue", "put a group or {target} into judge.pattern"),
         ({"type": "all", "judges": [{"type": "exact"}, {"type": "bleu"}]}, CHINESE, "set judge.judges[1].tokenize: zh"),

@@ -137,7 +137,7 @@ REFUSED = {
     ),
     "the dimension": (
         {"selector": {"name": "pak-ucb", "params": {"dim": 3}}},
-        "selector.params.dim: is the length",
+        "selector.params.dim: is set to the length",
     ),
     **{
         f"the selector's {name}": (

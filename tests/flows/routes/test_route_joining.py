@@ -82,7 +82,7 @@ def refused_run(folder, **changes):
     write_route(folder, **changes)
     result = winnow(folder, "run", "campaign.yaml")
     assert result.returncode == 2
-    assert "which may not change" in result.stderr
+    assert "which cannot change" in result.stderr
     assert everything(folder) == before
     return result.stderr
 
