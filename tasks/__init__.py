@@ -2,5 +2,5 @@
 
 import logging
 
-# Whoever uses this as a library and configures no logging is told nothing.
+# A program that uses this library without configuring logging gets no output.
 logging.getLogger("winnow").addHandler(logging.NullHandler())

@@ -1,7 +1,7 @@
-"""Dotted names of fields inside objects: `answers.text` is the key `text` of the column `answers`.
+"""Dotted names of fields inside objects: `turns.0.content`.
 
-A column whose own name has a dot takes precedence. Within a list of objects, a name selects the values of all
-entries, and a number selects one entry: `turns.0.content`.
+`answers.text` is the key `text` of the column `answers`. A column whose own name contains a dot takes
+precedence. In a list of objects, a name selects the values of all entries, and a number selects one entry.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,11 +19,14 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
-"""Result for a missing field, because null is a value."""
+"""Result for a missing field, because null is a possible value."""
 
 
 def value_of(row: JsonView, name: str) -> object:
-    """The value of a field; `MISSING` if it is missing. The parts of null and of `{}` are null."""
+    """The value of a field; `MISSING` if the field is missing.
+
+    The parts of null and of `{}` are null.
+    """
     if name in row:
         return row[name]
     for column, rest in _splits(name):
@@ -33,7 +36,7 @@ def value_of(row: JsonView, name: str) -> object:
 
 
 def without(row: JsonView, name: str) -> JsonObject:
-    """A copy of the row without a field, which is removed from its object."""
+    """A copy of the row without a field; the field is removed from its object."""
     if name in row:
         return {key: value for key, value in row.items() if key != name}
     for column, rest in _splits(name):
@@ -43,17 +46,19 @@ def without(row: JsonView, name: str) -> JsonObject:
 
 
 def column_of(name: str, columns: Collection[str]) -> str | None:
-    """The column that holds a field; None if no column does."""
+    """The column that contains a field; None if no column does."""
     return next((each for each in (name, *(column for column, _ in _splits(name))) if each in columns), None)
 
 
 def unknown_field(kind: str, name: str, rows: Iterable[JsonView]) -> str:
-    """The message for a field that no row has, with its object's keys if these are known.
+    """The error message for a field that no row has.
+
+    If the keys of the field's object are known, the message lists them.
 
     Args:
         kind: The word for such a name, such as "field".
         name: The name.
-        rows: Rows that lack it.
+        rows: Rows without the field.
     """
     columns: dict[str, None] = {}
     inner: dict[str, None] = {}
@@ -67,7 +72,7 @@ def unknown_field(kind: str, name: str, rows: Iterable[JsonView]) -> str:
 
 
 def _splits(name: str) -> Iterator[tuple[str, str]]:
-    """Ways to split a name into a column and a path inside it, the longest column first."""
+    """Yield ways to split a name into a column and a path in it, longest column first."""
     at = name.rfind(".")
     while at > 0:
         yield name[:at], name[at + 1 :]

@@ -21,10 +21,10 @@ from winnow.tasks.text.printable import one_line, printable, shortened
 
 
 class WinnowError(Exception):
-    """Root of all errors that a user can act on; anything else that escapes is a bug.
+    """Root of all errors that a user can correct; any other exception is a bug.
 
-    Messages quote untrusted files, servers and models; as a text they are printable, one line, and of bounded
-    length.
+    Messages quote untrusted files, servers and models. So as text they are printable, on one line, and of
+    bounded length.
     """
 
     has_lines: ClassVar[bool] = False
@@ -34,7 +34,7 @@ class WinnowError(Exception):
         return shortened((printable if self.has_lines else one_line)(self._sentence()))
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that a notebook shows in place of a traceback."""
+        """The lines that a notebook displays instead of a traceback."""
         return [f"{type(self).__name__}: {self}"]
 
     def _sentence(self) -> str:
@@ -52,18 +52,20 @@ class ContradictoryState(WinnowError):
 
 
 class LabelMissing(WinnowError):
-    """A human label needed to judge a round is missing."""
+    """A human label that a round needs is missing."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"example {key!r} has no label; give it one with winnow label, then run it again")
+        super().__init__(
+            f"example {key!r} has no label; label it with winnow label, then run the campaign again"
+        )
 
 
 class SpecError(WinnowError):
-    """The spec requests something impossible.
+    """The campaign cannot run as specified.
 
     Attributes:
         message: One sentence: what is wrong and what to do.
-        path: The key in the spec, such as "prompts[0].template"; None if the error is not about a spec.
+        path: The key in the spec, such as "prompts[0].template"; None if the error is not about a key.
     """
 
     def __init__(self, message: str, path: str | None = None) -> None:
@@ -76,7 +78,7 @@ class SpecError(WinnowError):
 
 
 class SpecMistakes(SpecError):
-    """Several mistakes in a campaign's file, each on a separate line."""
+    """Several mistakes in a campaign's file, one on each line."""
 
     has_lines = True
 
@@ -90,15 +92,15 @@ class TemplateError(SpecError):
 
 
 class JudgeError(SpecError):
-    """The judge does not exist, or does not accept these parameters."""
+    """The judge does not exist or does not accept these parameters."""
 
 
 class ServedModelDiffers(SpecError):
-    """A server that replaced another one does not give the same answers."""
+    """A server that replaced another one serves a model with different outputs."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question that suggests the nearest known name; empty if no known name is near."""
+    """A question that suggests the nearest known name; empty if none is near."""
     near = get_close_matches(name, sorted(known), n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 
@@ -112,7 +114,10 @@ def in_quotes(given: object) -> str:
 
 
 MOST_LISTED = 12
-"""Maximum number of known names in a message; of more names, the nearest if a command lists all."""
+"""Maximum number of known names in a message.
+
+With more names, the message has only the nearest ones if a command lists all of them.
+"""
 NEAREST = 5
 
 
@@ -124,13 +129,13 @@ def unknown_name(
     command: str | None = None,
     meant: str | None = None,
 ) -> str:
-    """The message for an unknown name.
+    """The error message for an unknown name.
 
     Args:
         kind: The word for such a name, such as "judge".
         name: The name that the user wrote.
         known: The valid names.
-        command: The command that lists them.
+        command: A command that lists the valid names.
         meant: The correct name to suggest, if known; None suggests the nearest one.
     """
     choices = sorted(known)

@@ -1,4 +1,7 @@
-"""Translate numpy's errors for .npy and .npz files that are damaged, encrypted or of an unreadable kind."""
+"""Exceptions that numpy raises for unreadable .npy and .npz files.
+
+Such a file is damaged, encrypted or in an unsupported format.
+"""
 
 import lzma
 import zlib
@@ -11,9 +14,9 @@ DAMAGED = (
     zlib.error,
     lzma.LZMAError,
     LookupError,
-    RuntimeError,  # encrypted; NotImplementedError, a way of packing that is not known, is one too
+    RuntimeError,  # encrypted; or its subclass NotImplementedError, for an unknown compression
     OverflowError,
-    MemoryError,  # a header that promises an array larger than any memory
+    MemoryError,  # a header that declares an array larger than the memory
     TypeError,
     SyntaxError,
 )

@@ -13,7 +13,10 @@ from winnow.tasks.text.canonical_json import canonical_json
 PLACE = "dataset.cluster"
 
 LEAST_CLUSTERS = 30
-"""Minimum number of clusters for an interval: with fewer, nothing is claimed about new examples."""
+"""Minimum number of clusters for an interval.
+
+With fewer clusters, no claim is made about new examples.
+"""
 
 
 def clusters_of(fields: Sequence[Mapping[str, object]], name: str) -> list[str]:
@@ -34,7 +37,7 @@ def clusters_of(fields: Sequence[Mapping[str, object]], name: str) -> list[str]:
         if value is MISSING or value is None or isinstance(value, list | dict):
             what = "no value" if value is MISSING or value is None else "a list or an object"
             raise SpecError(
-                f"example {len(found) + 1} has {what} in {name}, so its cluster is not known: give it a text "
+                f"example {len(found) + 1} has {what} in {name}, so its cluster is unknown; give it a text "
                 "or a number, or exclude the example by dataset.filter",
                 path=PLACE,
             )
@@ -43,7 +46,10 @@ def clusters_of(fields: Sequence[Mapping[str, object]], name: str) -> list[str]:
 
 
 def stored_clusters(session: Session, campaign: CampaignRecord) -> list[str] | None:
-    """Cluster of each example of a stored campaign, by position; None if examples were drawn one by one."""
+    """Cluster of each example of a stored campaign, by position.
+
+    None if the campaign has no clusters, because its examples were drawn one by one.
+    """
     name: str | None = campaign.spec.get("dataset", {}).get("cluster")
     if name is None:
         return None

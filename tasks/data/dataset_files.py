@@ -1,4 +1,4 @@
-"""Rows of a data file, each with its place in the file."""
+"""Rows of data files, each with its place in the file."""
 
 import csv
 import gzip
@@ -32,49 +32,51 @@ GZIP = ".gz"
 GZIP_MARK = b"\x1f\x8b"
 
 SEPARATORS = {";": "semicolons", "\t": "tabs"}
-"""Separators that some programs write in a CSV file instead of commas, with their names."""
+"""Separators that some programs write in CSV files instead of commas, with their names."""
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 BATCH = 1024
-"""Rows of a Parquet file read at once."""
+"""Number of rows of a Parquet file that are read at once."""
 
 PlacedRow = tuple[str, Row]
-"""The place of a row, such as "line 7", and the row."""
+"""The place of a row in its file, such as "line 7", and the row."""
 
 
 class PartialRow(dict[str, Any]):
-    """A row without the values that JSON does not have."""
+    """A row without the values that JSON cannot represent."""
 
     left_out: Mapping[str, str]
-    """The omitted contents in a word, such as "bytes", by dotted name; see `tasks.dotted_names`."""
+    """Kind of the omitted contents, such as "bytes", by dotted name; see `tasks.dotted_names`."""
     contents: Mapping[str, list[object]]
     """The omitted contents themselves by dotted name, in order: lists of objects can have several."""
 
 
 class RowWithNaN(dict[str, Any]):
-    """A row of JSON with null in place of NaN, which JSON does not have."""
+    """A row of JSON with null in place of NaN, which JSON cannot represent."""
 
     nans: frozenset[str]
     """Dotted names of the values that were NaN."""
 
 
 def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
-    """Rows of several files, one file after the other; each place begins with its file.
+    """Yield the rows of several files, one file after the other.
 
     Args:
-        paths: Files, or patterns such as "shards/*.parquet", whose files come in the order of their names.
+        paths: Files, or patterns such as "shards/*.parquet". The files of a pattern are read in the order of
+            their names.
 
     Returns:
-        Each row as JSON values; a row with other values is a `PartialRow`.
+        Each row as JSON values, with a place that begins with its file. A row with other values is a
+        `PartialRow`.
 
     Raises:
-        DatasetError: As `read_rows`, and if a pattern finds nothing or a file is found twice.
+        DatasetError: A pattern matches no file, a file is named twice, or see `read_rows`.
     """
     found: dict[Path, None] = {}
     for path in (each for given in paths for each in _files(given)):
         if path in found:
-            raise DatasetError(f"{path} is named twice; name every file once", PATH_KEY)
+            raise DatasetError(f"{path} is named twice; name each file once", PATH_KEY)
         found[path] = None
     for path in found:
         name = str(path)
@@ -86,7 +88,9 @@ def _files(given: str) -> list[Path]:
     if not has_magic(given) or Path(given).exists():
         return [Path(given)]
     if not (names := sorted(glob(given, recursive=True))):
-        raise DatasetError(f"no file is named like {given} (working directory {Path.cwd()})", PATH_KEY)
+        raise DatasetError(
+            f"no file matches {given} (working directory {Path.cwd()}); correct the pattern", PATH_KEY
+        )
     return [Path(name) for name in names]
 
 
@@ -94,13 +98,12 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
     """Yield the rows of a file in order, read according to its suffix.
 
     Args:
-        path: A .jsonl (or .ndjson), .json, .csv or .parquet file; all but the last can be compressed, such as
-            .jsonl.gz. JSON is read as a list or as lines by its content, whichever of the two suffixes it
-            has.
+        path: A .jsonl (or .ndjson), .json, .csv or .parquet file. All but the last can be compressed, such as
+            .jsonl.gz. Whether JSON is read as a list or as lines depends on its content, not on the suffix.
 
     Raises:
-        DatasetError: If the file is missing, unreadable, or does not match its suffix; when a row is reached,
-            also if it holds values that JSON does not have.
+        DatasetError: The file is missing, unreadable, or does not match its suffix. Or, when a row is
+            reached, the row contains values that JSON cannot represent.
     """
     for place, row in _rows(path):
         _refuse_partial(f"{path}, {place}", row, PATH_KEY)
@@ -109,7 +112,7 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
 
 def _rows(path: Path) -> Iterator[PlacedRow]:
     if path.is_dir():
-        raise DatasetError(f"{path} is a folder; name a file in it, or all as {path}/*.jsonl", PATH_KEY)
+        raise DatasetError(f"{path} is a folder; name a file in it, or all files as {path}/*.jsonl", PATH_KEY)
     suffix = _suffix(path)
     if not path.is_file() and not path.exists():
         if suffix not in _READERS:
@@ -119,24 +122,26 @@ def _rows(path: Path) -> Iterator[PlacedRow]:
         yield from _reader(path, suffix)(path)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DatasetError(
-            f"{path} is not a whole gzip file ({error}); compress it again", PATH_KEY
+            f"{path} is not a complete gzip file ({error}); compress it again", PATH_KEY
         ) from error
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}", PATH_KEY) from error
 
 
 def _reader(path: Path, suffix: str) -> Callable[[Path], Iterator[PlacedRow]]:
-    """The reader for a file's format: for JSON, list or lines by its content.
+    """The reader for a file's format; for JSON, list or lines by its content.
 
     Raises:
-        DatasetError: If no reader supports the format, or the content does not match the suffix.
+        DatasetError: No reader supports the format, or the content does not match the suffix.
     """
     plain = suffix.removesuffix(GZIP)
     with open_plain(path) as file:
         mark = file.read(len(GZIP_MARK))
     if suffix != plain and mark and mark != GZIP_MARK:
         named = path.with_suffix("")
-        raise DatasetError(f"{path} is not compressed, as its suffix says; rename it to {named}", PATH_KEY)
+        raise DatasetError(
+            f"{path} is not compressed, although its suffix is {GZIP}; rename it to {named}", PATH_KEY
+        )
     with _opened(path) as file:
         found = contents_of(file.read(SNIFFED))
     if plain in JSON_SUFFIXES and found in (JSON_LINES, JSON_LIST):
@@ -146,11 +151,11 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Iterator[PlacedRow]]:
     if found is None:
         _refuse_suffix(path, suffix)
     remedy = found.remedy or f"rename it to {_with_suffix(path, found.suffix or '')}"
-    raise DatasetError(f"{path} is {found.what}, which its suffix does not say; {remedy}", PATH_KEY)
+    raise DatasetError(f"{path} is {found.what}, which does not match its suffix; {remedy}", PATH_KEY)
 
 
 def _with_suffix(path: Path, suffix: str) -> str:
-    """A file name for this format, with the compression suffix if the file is compressed."""
+    """A file name for this format, with .gz if the file is compressed."""
     if suffix == GZIP:
         return f"{path}{GZIP}"
     is_compressed = path.suffix.lower() == GZIP
@@ -164,7 +169,7 @@ def _refuse_suffix(path: Path, suffix: str) -> NoReturn:
 
 @contextmanager
 def given_to_command() -> Generator[None, None, None]:
-    """Make errors omit keys of a campaign's file, because the data file was given to a command."""
+    """Remove campaign keys from errors, because a command received the data file."""
     try:
         yield
     except DatasetError as error:
@@ -174,12 +179,12 @@ def given_to_command() -> Generator[None, None, None]:
 
 
 def rows_given(path: Path, columns: Sequence[str]) -> Iterator[PlacedRow]:
-    """The rows of a file that was given to a command, without empty rows.
+    """Yield the rows of a file that was given to a command, without empty rows.
 
-    Spreadsheets leave such rows at the end of a file.
+    Spreadsheets write empty rows at the end of a file.
 
     Raises:
-        DatasetError: If the file cannot be read, or a row lacks one of the columns.
+        DatasetError: The file cannot be read, or a row lacks one of the columns.
     """
     with given_to_command():
         rows = list(read_rows(path))
@@ -192,13 +197,13 @@ def rows_given(path: Path, columns: Sequence[str]) -> Iterator[PlacedRow]:
 
 
 def _suffix(path: Path) -> str:
-    """The suffix for a file's format, including that of its compression."""
+    """The suffix for a file's format, with that of its compression."""
     last = path.suffix.lower()
     return Path(path.stem).suffix.lower() + last if last == GZIP else last
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file's content, decompressed if necessary."""
+    """The file's content, decompressed if it is compressed."""
     if path.suffix.lower() != GZIP:
         return open_plain(path)
     require_plain(path)
@@ -212,7 +217,7 @@ def _missing(path: Path) -> str:
 
 
 def _jsonl_rows(path: Path) -> Iterator[PlacedRow]:
-    # By bytes: a JSON string may hold other line separators, such as U+2028, as they are.
+    # By bytes: a JSON string can contain other line separators, such as U+2028, unescaped.
     with _opened(path) as file:
         for number, line in enumerate(file, start=1):
             if (row := _quickly_read(line)) is not None:
@@ -231,15 +236,18 @@ _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 
 
 def is_plain(row: JsonView) -> bool:
-    """Whether a row has no fractions, which libraries format differently, and no lists or objects."""
+    """Whether a row has no fractions, lists or objects.
+
+    Libraries format fractions in different ways.
+    """
     return _PLAIN.issuperset(map(type, row.values()))
 
 
 def _quickly_read(line: bytes) -> Row | None:
-    """Parse a line fast; None if `json` must read it, for exact digits or for an error message.
+    """Parse a line fast; None if the module `json` must parse it.
 
-    orjson takes a third of the time, and its rows share the names of their columns. It rounds whole numbers
-    of more than 64 bits.
+    It must for exact digits and for an error message. orjson takes a third of the time, and its rows share
+    the names of their columns. But it rounds whole numbers of more than 64 bits.
     """
     try:
         row = orjson.loads(line)
@@ -257,8 +265,8 @@ def _json_rows(path: Path) -> Iterator[PlacedRow]:
         lists = (
             [key for key, value in rows.items() if isinstance(value, list)] if isinstance(rows, dict) else []
         )
-        remedy = f": write what is under {lists[0]!r} alone" if lists else ""
-        sentence = f"{path} holds {_kind(rows)}; a .json dataset is one list of objects{remedy}"
+        remedy = f"save only the list {lists[0]!r}" if lists else "save the examples as such a list"
+        sentence = f"{path} contains {_kind(rows)}, but a .json dataset is one list of objects; {remedy}"
         raise DatasetError(sentence, PATH_KEY)
     has_constants = _CONSTANT.search(text) is not None
     for number, row in enumerate(rows, start=1):
@@ -270,7 +278,7 @@ def _csv_rows(path: Path) -> Iterator[PlacedRow]:
         with _opened(path) as file, TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
             yield from _csv_cells(path, text)
     except UnicodeDecodeError:
-        with _opened(path) as file:  # which was decoded in pieces: find the line
+        with _opened(path) as file:  # it was decoded in pieces: find the line
             for number, line in enumerate(file, start=1):
                 _decoded(path, line, first_line=number, begins=False)
         raise
@@ -281,13 +289,13 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
     try:
         header = _csv_header(reader)
         if repeated := {name for name in header if header.count(name) > 1}:
-            raise DatasetError(f"{path} has two columns {min(repeated)!r}; rename one of them", PATH_KEY)
+            raise DatasetError(f"{path} has two columns {min(repeated)!r}; rename one", PATH_KEY)
         start = reader.line_num + 1
         while (cells := _csv_line(reader)) is not None:
             if cells and len(cells) == len(header):
                 yield f"line {start}", dict(zip(header, cells, strict=True))
             elif any(map(str.strip, cells[len(header) :])) or (any(cells) and len(cells) < len(header)):
-                remedy = other_separator(header) or "quote cells that hold commas, or name every column"
+                remedy = other_separator(header) or "quote cells that contain commas, or name every column"
                 raise DatasetError(
                     f"{path}, line {start}: {len(cells)} cells under {len(header)} column names; {remedy}",
                     PATH_KEY,
@@ -302,7 +310,10 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
 
 
 def _csv_header(reader: Iterator[list[str]]) -> list[str]:
-    """Column names, without several unnamed ones at the right, which spreadsheets add."""
+    """Column names, without several unnamed ones at the right.
+
+    Spreadsheets write such columns.
+    """
     header = _csv_line(reader) or []
     if any(not name.strip() and header.count(name) > 1 for name in header):
         while header and not header[-1].strip():
@@ -311,7 +322,7 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
 
 
 def other_separator(columns: Iterable[str]) -> str:
-    """The remedy for columns that were read as one because the separator is not a comma.
+    """The remedy for columns read as one because the separator is not a comma.
 
     Empty if this does not seem to be the cause.
     """
@@ -321,14 +332,15 @@ def other_separator(columns: Iterable[str]) -> str:
 
 
 def no_column(column: str, row: Row) -> str:
-    """The error message for a row that lacks a column, with the remedy."""
+    """The error message for a row without a required column, with the remedy."""
     return f"there is no column {column!r}; {other_separator(row) or 'add it'}"
 
 
 def _csv_line(reader: Iterator[list[str]]) -> list[str] | None:
-    """The cells of the next line, each of which can be a whole document; None at the end.
+    """The cells of the next line; None at the end.
 
-    The size limit is global to the process: it is restored before other code runs.
+    Each cell can be a whole document. The size limit is global to the process, so it is restored before other
+    code runs.
     """
     previous_limit = csv.field_size_limit(2**31 - 1)
     try:
@@ -357,7 +369,7 @@ def _batches(path: Path) -> Iterator["RecordBatch"]:
 
 
 def arrow_rows(table: "RecordBatch | Table") -> Iterator[Row]:
-    """Rows of an Arrow table as JSON values, see `storable_row`."""
+    """Yield the rows of an Arrow table as JSON values; see `storable_row`."""
     try:
         rows: list[Row] = table.to_pylist()
     except (ValueError, LookupError, OverflowError, ImportError):  # such as a time zone that Python lacks
@@ -387,7 +399,7 @@ _READERS: Mapping[str, Callable[[Path], Iterator[PlacedRow]]] = {
 
 
 def _decoded(path: Path, content: bytes, *, first_line: int, begins: bool) -> str:
-    """Decode some lines; a byte order mark at the beginning of the file is removed."""
+    """Decode some lines of a file, without a byte order mark at the file's beginning."""
     try:
         return content.decode("utf-8-sig" if begins else "utf-8")
     except UnicodeDecodeError as error:
@@ -406,15 +418,18 @@ def _json(path: Path, text: str, first_line: int) -> object:
 
 
 _DECODER = json.JSONDecoder()
-"""Shared decoder for all lines: `json.loads` makes one per call."""
+"""Shared decoder for all lines, because `json.loads` creates one for each call."""
 
 _CONSTANT = re.compile(r"NaN|Infinity|[0-9][eE]\+?[0-9]{2}|[0-9]{300}")
-"""Non-standard JSON numbers that some programs write, such as NaN, and numbers that may exceed a float."""
+"""Pattern of numbers that are not plain JSON, and of those that may exceed a float.
+
+Some programs write NaN and Infinity in JSON.
+"""
 
 
 def _object(path: Path, place: str, value: object, *, has_constants: bool) -> Row:
     if not isinstance(value, dict):
-        sentence = f'holds {_kind(value)}; a row is an object, such as {{"input": "1+1", "target": "2"}}'
+        sentence = f'contains {_kind(value)}; write an object, such as {{"input": "1+1", "target": "2"}}'
         raise DatasetError(f"{path}, {place}: {sentence}", PATH_KEY)
     if not has_constants:
         return value
@@ -438,7 +453,7 @@ def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row
     """A row of a typed table as JSON values; see `storable_row`.
 
     Raises:
-        DatasetError: If a value is one that JSON does not have, such as bytes.
+        DatasetError: A value cannot be represented in JSON, such as bytes.
     """
     found = storable_row(row)
     _refuse_partial(place, found, path)
@@ -449,17 +464,18 @@ def _refuse_partial(place: str, row: Row, path: str) -> None:
     if isinstance(row, PartialRow):
         column, holds = next(iter(row.left_out.items()))
         raise DatasetError(
-            f"{place}: column {column!r} holds {holds}, which is not text, a number, a list or an object; "
-            "convert the column or remove it",
+            f"{place}: column {column!r} contains {holds}, which is not text, a number, a list or an object; "
+            "convert or remove the column",
             path,
         )
 
 
 def storable_row(row: Mapping[str, object]) -> Row:
-    """A row of a typed table as JSON values: times in ISO 8601, decimals as text, NaN as null.
+    """A row of a typed table as JSON values.
 
-    Other values, such as bytes and infinities, are omitted, and the row is a `PartialRow`. From an object,
-    only the key of such a value is omitted; a list with one is omitted as a whole.
+    Times are in ISO 8601, decimals are text, and NaN is null. Other values, such as bytes and infinities, are
+    omitted, and the row is then a `PartialRow`. From an object only the key of such a value is omitted; a
+    list with such a value is omitted as a whole.
     """
     left_out: dict[str, _LeftOut] = {}
     kept = _storable_object("", row, left_out)
@@ -508,7 +524,7 @@ def _storable_value(name: str, value: object, left_out: "dict[str, _LeftOut]") -
 
 @dataclass(frozen=True, slots=True)
 class _LeftOut:
-    """Placeholder for a value that JSON does not have."""
+    """Placeholder for a value that JSON cannot represent."""
 
     holds: str
     values: list[object] = field(default_factory=list)

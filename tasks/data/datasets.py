@@ -1,4 +1,4 @@
-"""Datasets: the examples that every candidate is evaluated on."""
+"""Datasets: the examples on which all candidates are evaluated."""
 
 import hashlib
 import json
@@ -36,15 +36,15 @@ ROLES = ("id", "input", "target")
 KEY_DIGITS = 16  # hexadecimal: two different rows of a million share a key with probability below 1e-7
 
 REMEDIES = {"id": "write text or a whole number", "input": "fill it in or remove the row"}
-"""Remedies for an invalid value, by role."""
+"""Remedy for an invalid value, by role."""
 
 NAME = re.compile(r"[^{}\[\]]*")
-"""The characters of a column that is not an expression."""
+"""Pattern of a column name that is not an expression."""
 
 WORD = re.compile(r"\w+")
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-"""Shared encoder for all rows: `json.dumps` makes one per call."""
+"""Shared encoder for all rows, because `json.dumps` creates one for each call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +52,18 @@ class Example:
     """One row: the fields that prompts can show, and the accepted answers."""
 
     key: str
-    """Unique in its dataset: the row's id, or a hash of its content, numbered for repeated rows."""
+    """Unique key in the dataset: the row's id, or a hash of its content.
+
+    Repeated rows have numbers after the hash.
+    """
     fields: Mapping[str, object]
-    """Values for templates: every column except the target's, as JSON values, and `input`."""
+    """Values for templates, as JSON: every column except the target, and `input`."""
     targets: tuple[str, ...]
     """The accepted answers; empty if the example has no target."""
 
     @property
     def question(self) -> str:
-        """The input as a judge reads it; as JSON if it is not text."""
+        """The input for a judge; as JSON if it is not text."""
         asked = self.fields["input"]
         return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
 
@@ -74,21 +77,27 @@ class Dataset:
     path: str
     """The source as written in the spec."""
     examples: tuple[Example, ...]
-    """At least one; keys are unique."""
+    """At least one example; all keys are different."""
     fingerprint: str
-    """SHA-256 in hexadecimal of all keys, fields and targets in order; the file's format does not matter."""
+    """SHA-256 in hexadecimal of all keys, fields and targets in order.
+
+    It does not depend on the file's format.
+    """
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Contents that cannot be stored, with their first place, by dotted field name."""
+    """Contents that cannot be stored, each with its first place, by dotted field name."""
     target_column: str | None = None
-    """Name of the target column, dotted if it is inside an object; None for `target`."""
+    """Name of the target column, dotted if it is inside an object; None if it is `target`."""
     remarks: tuple[str, ...] = ()
-    """Sentences on rows and fields that were changed when read, for a user to check."""
+    """Sentences about rows and fields that were changed during reading, for a user to check."""
     images: Mapping[str, Place] = field(default_factory=dict, repr=False, compare=False)
     """Where the bytes of the examples' images are, by their SHA-256."""
 
     @cached_property
     def field_names(self) -> KnownFields:
-        """Fields that every example has, so that a template with only these can always be rendered."""
+        """Fields that all examples have.
+
+        A template with only these fields can be rendered for every example.
+        """
         common = set(self.examples[0].fields)
         for example in self.examples:
             if not common <= example.fields.keys():  # most have the same
@@ -96,58 +105,62 @@ class Dataset:
         return KnownFields.of(sorted(common), self.left_out, self.target_column)
 
     def unknown_field(self, name: str) -> str:
-        """The message for a field that no example has."""
+        """The error message for a field that no example has."""
         if (part := left_out_part(name, self.left_out)) is not None:
             return not_stored(part, self.left_out[part])
         return unknown_field("field", name, [each.fields for each in self.examples])
 
     def part(self, examples: Iterable[Example]) -> "Dataset":
-        """A dataset of some of its examples."""
+        """A dataset with some of the examples."""
         found, fingerprint = _gathered((self.name, each) for each in examples)
         return replace(self, examples=tuple(found), fingerprint=fingerprint, remarks=())
 
     @cached_property
     def without_targets(self) -> tuple[Example, ...]:
-        """The examples that have no target."""
+        """The examples without a target."""
         return tuple(each for each in self.examples if not each.targets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Selection and order of a source's rows; applied from top to bottom."""
+    """Selection and order of a source's rows; fields are applied from top to bottom."""
 
     filter: str | None = None
     """A jinja2 expression over the columns of a row; rows for which it is false are skipped."""
     limit: int | None = None
     """Maximum number of rows to read and check."""
     sample: tuple[int, int] | None = None
-    """Number of rows to draw without replacement, and the seed; all rows if there are fewer. The rows whose
-    keys, hashed with the seed, come first are drawn: neither their order nor the version of a library
-    matters."""
+    """Number of rows to draw without replacement, and the seed.
+
+    All rows are drawn if there are fewer. Otherwise the rows are drawn whose keys, hashed with the seed, come
+    first, so that neither the order of rows nor the version of a library matters.
+    """
     shuffle: int | None = None
-    """Seed of the order, which is that of the keys hashed with it."""
+    """Seed of the order, which is the order of the keys hashed with it."""
 
 
 def load_dataset(path: str | Path, fields: Mapping[str, str | None], limit: int | None = None) -> Dataset:
-    """The dataset in one or more .jsonl, .json, .csv or .parquet files.
+    """Read a dataset from one or more .jsonl, .json, .csv or .parquet files.
 
     Args:
-        path: The file, or a pattern of several; a relative path starts at the current directory.
+        path: The file, or a pattern for several files; a relative path starts at the current directory.
         fields: See `dataset_of`.
         limit: Maximum number of rows to read and check.
 
     Raises:
-        DatasetError: One sentence that names the file, the line and the remedy.
+        DatasetError: The examples cannot be read; one sentence with the file, the line and the remedy.
     """
     selection = Selection(limit=limit)
     return dataset_of(read_files([str(path)]), fields, selection, name=Path(path).stem, path=str(path))
 
 
 def read_examples(path: str, fields: Mapping[str, str | None]) -> list[Example]:
-    """Rows of one or more files as examples; duplicates are allowed, because users repeat questions.
+    """Read the rows of one or more files as examples.
+
+    Duplicates are allowed, because users repeat questions.
 
     Raises:
-        DatasetError: One sentence that names the file, the line and the remedy.
+        DatasetError: The examples cannot be read; one sentence with the file, the line and the remedy.
     """
     reader = _RowReader.of(_columns(fields))
     if not (examples := [reader.example(place, row) for place, row in read_files([path])]):
@@ -164,21 +177,21 @@ def dataset_of(
     path: str,
     images: ImageReader | None = None,
 ) -> Dataset:
-    """Build a dataset from rows, keeping in memory only those selected.
+    """Build a dataset from rows, keeping only the selected rows in memory.
 
     Args:
-        rows: Each with its place, for errors.
+        rows: The rows, each with its place for error messages.
         fields: Column names of the roles `id`, `input` and `target`. Without `id` the key of an example is a
-            hash of its row, without `input` its column is "input", without `target` there are no targets. A
-            target may be text, a number, true or false, or a list of these; null and empty text are no
-            target. A part of an object has a dotted name, see `tasks.dotted_names`.
+            hash of its row; without `input` the column is "input"; without `target` there are no targets. A
+            target can be text, a number, true or false, or a list of these; null and empty text mean no
+            target. A part of an object has a dotted name; see `tasks.dotted_names`.
         selection: Which rows become examples.
         name: See `Dataset`.
         path: See `Dataset`.
-        images: Reads the images that rows name; None if they name none.
+        images: Reader of the images that rows name; None if rows name no images.
 
     Raises:
-        DatasetError: One sentence that names the place and the remedy.
+        DatasetError: The rows are no valid examples; one sentence with the place and the remedy.
     """
     columns = _columns(fields)
     if selection.limit is not None and selection.limit < 1:
@@ -193,7 +206,7 @@ def dataset_of(
         examples, fingerprint = _gathered(_selected(different, selection))
     if not examples and selection.filter is not None:
         raise DatasetError(
-            f"{path} has no rows for which {selection.filter} holds; change it", "dataset.filter"
+            f"{path} has no rows for which {selection.filter} is true; change the filter", "dataset.filter"
         )
     if not examples:
         raise _without_rows(path)
@@ -210,7 +223,7 @@ def dataset_of(
 
 
 class _Seen:
-    """Irregularities in the rows read so far, none of which prevents their use."""
+    """Irregularities in the rows read so far; all of these rows can still be used."""
 
     def __init__(self) -> None:
         self.left_out: dict[str, str] = {}
@@ -219,9 +232,10 @@ class _Seen:
         self._same: list[tuple[str, str]] = []
 
     def filled(self, rows: Iterable[PlacedRow], columns: Mapping[str, str]) -> Iterator[PlacedRow]:
-        """Rows that are not empty: spreadsheets leave empty ones at the end of a file.
+        """Yield rows that are not empty.
 
-        An empty row that could be an example is kept: its input is an empty text, and no other row is empty.
+        Spreadsheets write empty rows at the end of a file. An empty row that can be an example is kept: its
+        input is an empty text, and no other row is empty.
         """
         has_empty = "id" in columns
         for place, row in rows:
@@ -234,7 +248,7 @@ class _Seen:
                 yield place, row
 
     def whole(self, rows: Iterable[PlacedRow], target: str | None) -> Iterator[PlacedRow]:
-        """Pass on rows, and record values omitted from them and the name of their target."""
+        """Pass on rows; record values omitted from them, and the name of their target."""
         for place, row in rows:
             if target != TARGET:
                 self.target_column = target
@@ -244,7 +258,10 @@ class _Seen:
             yield place, row
 
     def told_apart(self, examples: Iterable[tuple[str, Example]]) -> Iterator[tuple[str, Example]]:
-        """Pass on examples, and append a number to the keys of repeated rows so that keys are unique."""
+        """Pass on examples, with numbers appended to repeated keys.
+
+        So all keys are different.
+        """
         first: dict[str, str] = {}
         again: dict[str, int] = {}
         for place, example in examples:
@@ -260,41 +277,44 @@ class _Seen:
     def remarks(self) -> Iterator[str]:
         """See `Dataset.remarks`."""
         for name, what in self.left_out.items():
-            yield f"field {name!r} holds {what}, which cannot be stored: it is left out, and no prompt has it"
+            yield f"field {name!r} contains {what}, which cannot be stored; it is omitted from all prompts"
         if self._empty:
             those = "a row is" if len(self._empty) == 1 else f"{len(self._empty)} rows are"
-            yield f"{those} empty and left out ({self._empty[0]})"
+            yield f"{those} empty and skipped ({self._empty[0]})"
         if self._same:
             place, earlier = self._same[0]
             those = "a row is" if len(self._same) == 1 else f"{len(self._same)} rows are"
             yield (
-                f"{those} the same as an earlier one ({place} as {earlier}), and each is an example of its "
-                "own; remove them if that is not meant"
+                f"{those} the same as an earlier row (for example {place} and {earlier}), and each is a "
+                "separate example; remove the repeated rows if this is not intended"
             )
 
 
 def _is_empty(row: Row) -> bool:
     """Whether a row has only nulls and empty texts."""
-    first = next(iter(row.values()), None)  # which settles it for most rows
+    first = next(iter(row.values()), None)  # this decides for most rows
     if first is not None and first != "":
         return False
     return all(value is None or value == "" for value in row.values())
 
 
 def _without_rows(path: str) -> DatasetError:
-    return DatasetError(f"{path} has no rows; add some", PATH_KEY)
+    return DatasetError(f"{path} has no rows; add examples", PATH_KEY)
 
 
 def _gathered(placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str]:
-    """The examples and their fingerprint, in one pass that keeps only selected rows in memory."""
+    """The examples and their fingerprint, in one pass.
+
+    Only selected rows are kept in memory.
+    """
     examples: list[Example] = []
     first: dict[str, str] = {}
     digest = hashlib.sha256()
     for place, example in placed:
         if example.key in first:
             raise DatasetError(
-                f"{first[example.key]} and {place}: the id {example.key!r} occurs twice; ids must be "
-                "different: map another column, or none (id: null) to tell rows apart by their content",
+                f"{first[example.key]} and {place}: the id {example.key!r} occurs twice, but ids must be "
+                "different; map another column, or set id: null to identify rows by their content",
                 "dataset.fields.id",
             )
         first[example.key] = place
@@ -317,15 +337,18 @@ def _holds(condition: Template, row: Row, place: str) -> bool:
         for name in sorted(condition.needed):
             if (part := left_out_part(name, row.left_out)) is not None:
                 raise TemplateError(
-                    f"{place}: field {part!r} holds {row.left_out[part]}, which cannot be stored; write "
-                    f"({name} is defined and ...), or convert it",
+                    f"{place}: field {part!r} contains {row.left_out[part]}, which cannot be stored; write "
+                    f"({name} is defined and ...), or convert the field",
                     condition.path,
                 )
     return holds(condition, row, place)
 
 
 def _selected(found: Iterable[tuple[str, Example]], selection: Selection) -> Iterable[tuple[str, Example]]:
-    """The sample, in the order of the rows or shuffled; without sample and shuffle, all rows as they come."""
+    """The sample, in the order of the rows or shuffled.
+
+    Without sample and shuffle, all rows in order.
+    """
     placed = found if selection.sample is None else _sampled(found, *selection.sample)
     if selection.shuffle is None:
         return placed
@@ -348,7 +371,7 @@ def _columns(fields: Mapping[str, str | None]) -> dict[str, str]:
     columns = {"input": "input"} | {role: column for role, column in fields.items() if column is not None}
     if "target" in columns and columns["target"] in (columns["input"], columns.get("id")):
         raise DatasetError(
-            f"column {columns['target']!r} has another role too, so the models would see the target; use a "
+            f"column {columns['target']!r} has another role too, so models would see the target; use a "
             "separate column for the target",
             "dataset.fields.target",
         )
@@ -357,7 +380,7 @@ def _columns(fields: Mapping[str, str | None]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _RowReader:
-    """Converts rows to examples; error messages name the place."""
+    """Converts rows to examples, with the place in error messages."""
 
     columns: Mapping[str, str]
     needed: frozenset[str]
@@ -378,7 +401,7 @@ class _RowReader:
             key = hashlib.sha256(_storable(place, row, row)).hexdigest()[:KEY_DIGITS]
         targets: tuple[str, ...] = ()
         visible: dict[str, object] = dict(row)
-        if (target := self.columns.get("target")) is not None:  # which nothing else is to see
+        if (target := self.columns.get("target")) is not None:  # it must be visible to nothing else
             targets = self._targets(place, value_of(row, target))
             if target in visible:
                 del visible[target]
@@ -387,13 +410,17 @@ class _RowReader:
         return Example(key=key, fields=self._fields(place, row, visible), targets=targets)
 
     def _require(self, place: str, row: Row) -> None:
-        """Raise an error if a row has no value for a role."""
+        """Check that a row has a value for each role.
+
+        Raises:
+            DatasetError: A role has no value, or one that cannot be stored.
+        """
         left_out = row.left_out if isinstance(row, PartialRow) else {}
         for role, column in self.columns.items():
             parts = [name for name in left_out if f"{name}.".startswith(f"{column}.")]
             part = left_out_part(column, left_out) or next(iter(parts), None)
             if part is not None:
-                problem = f"column {part!r} holds {left_out[part]}, which cannot be stored; "
+                problem = f"column {part!r} contains {left_out[part]}, which cannot be stored; "
                 remedy = f"convert it, or name another column for the {role}"
                 raise DatasetError(f"{place}: {problem}{remedy}", f"dataset.fields.{role}")
             if value_of(row, column) is MISSING:
@@ -419,7 +446,7 @@ class _RowReader:
         return DatasetError(f"{place}: {problem}", f"dataset.fields.{role}")
 
     def _key(self, place: str, value: object) -> str:
-        if isinstance(value, str) and value and value.isprintable():  # as nearly all are
+        if isinstance(value, str) and value and value.isprintable():  # true for nearly all
             return value
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise self._wrong(place, "id", value, REMEDIES["id"])
@@ -470,7 +497,10 @@ def _as_target(value: object) -> str:
 
 
 def _storable(place: str, value: object, row: JsonView) -> bytes:
-    """Canonical JSON of a value, checked to be storable in every database; all but the row are texts."""
+    """Canonical JSON of a value, checked to be storable in every database.
+
+    All parts of the value except `row` are texts.
+    """
     try:
         return _canonical_row(value) if is_plain(row) else _canonical(value)
     except UnicodeEncodeError as error:
@@ -481,10 +511,13 @@ def _storable(place: str, value: object, row: JsonView) -> bytes:
 
 
 def _canonical_row(value: object) -> bytes:
-    """`_canonical` in a tenth of its time; only for texts, whole numbers, booleans and null."""
+    """Canonical JSON of a value, in a tenth of the time of `_canonical`.
+
+    The value must contain only texts, whole numbers, booleans and null.
+    """
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:  # more than 64 bits, or half a character
+    except orjson.JSONEncodeError:  # an integer of more than 64 bits, or half a character
         return _canonical(value)
 
 

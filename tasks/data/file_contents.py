@@ -1,4 +1,4 @@
-"""Detect the format of a data file by its content, independent of its name."""
+"""Detect the format of a data file by its content; the name does not matter."""
 
 import re
 from typing import NamedTuple
@@ -6,17 +6,17 @@ from typing import NamedTuple
 import orjson
 
 SNIFFED = 1 << 16
-"""Number of leading bytes that are inspected."""
+"""Number of bytes at the start of a file that are inspected."""
 
 
 class Contents(NamedTuple):
-    """Kind of a file's contents, and the remedy."""
+    """Kind of a file's contents, and the remedy if it is not supported."""
 
     what: str
     suffix: str | None
-    """The suffix for such files; None if the format is not supported."""
+    """The suffix of such files; None if the format is not supported."""
     remedy: str | None = None
-    """The remedy, if renaming is not the solution."""
+    """The remedy; None if renaming the file is enough."""
 
 
 JSON_LINES = Contents("JSON lines", ".jsonl")
@@ -44,7 +44,7 @@ _JSON_BEGINS = re.compile(rb"[{\[\"0-9-]|true|false|null|NaN|Infinity")
 
 
 def contents_of(beginning: bytes) -> Contents | None:
-    """The content of a file if its first bytes identify it without doubt; else None."""
+    """The contents of a file; None if its first bytes do not identify them."""
     for mark, found in _BEGINNINGS:
         if beginning.startswith(mark):
             return found
@@ -63,7 +63,7 @@ def contents_of(beginning: bytes) -> Contents | None:
 
 
 def _is_object(line: bytes) -> bool:
-    """Whether a line is a JSON object, even if truncated or damaged."""
+    """Whether a line is a JSON object, possibly truncated or damaged."""
     try:
         return isinstance(orjson.loads(line), dict)
     except orjson.JSONDecodeError:
@@ -71,6 +71,6 @@ def _is_object(line: bytes) -> bool:
 
 
 def _is_csv_header(line: bytes) -> bool:
-    """Whether a line is a few short names separated by commas."""
+    """Whether a line consists of a few short names separated by commas."""
     names = line.split(b",")
     return len(names) > 1 and all(re.fullmatch(rb'\s*"?[\w .-]{1,64}"?\s*', name) for name in names)

@@ -1,8 +1,8 @@
 """SHA-256 of whole files, cached while a file is unchanged.
 
-A file counts as unchanged while its path, size, inode and both of its times are the same. A file written a
-moment ago could be written again within the same tick of the clock, so its digest is not cached yet; small
-files are not cached because they are read quickly.
+A file counts as unchanged while its path, size, inode and both of its times are the same. A recently written
+file could be written again within the same tick of the clock, so its digest is not cached yet. Small files
+are not cached, because they are read quickly.
 """
 
 import hashlib
@@ -19,28 +19,33 @@ if TYPE_CHECKING:  # a policy is served where there is no database
     from winnow.storage.engine.database import Database
 
 LARGE = 2**20
-"""Minimum size in bytes for caching a file's digest."""
+"""Minimum size in bytes of files with cached digests."""
 
 SETTLED_NS = 2_000_000_000
-"""Age of the last change, in ns, after which another change is visible: file systems tick at least that
-often."""
+"""Nanoseconds after a change from which a further change gives the file another time.
+
+The times of file systems advance at least this often.
+"""
 
 
 Seen = tuple[str, int, int, int, int]
-"""The fields of a `storage.records.datasets.FileState`, which is imported only with a database."""
+"""The fields of a `storage.records.datasets.FileState`.
+
+That class is imported only if there is a database.
+"""
 
 _remembered: dict[Seen, str] = {}
-"""Digests cached in this process: the content of files is the same for all campaigns."""
+"""Digests cached in this process; they are valid for all campaigns."""
 
 _new: dict[Seen, str] = {}
-"""Digests that are not stored in a database yet."""
+"""Cached digests that are not stored in a database yet."""
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content, hexadecimal.
+    """SHA-256 of a file's content, in hexadecimal.
 
     Raises:
-        OSError: If the file cannot be read.
+        OSError: The file cannot be read.
     """
     with open_plain(path) as file:
         before = _state(path, os.fstat(file.fileno()))
@@ -56,14 +61,14 @@ def file_digest(path: Path) -> str:
 
 
 def recall_digests(session: "Session") -> None:
-    """Load the digests that a database has stored."""
+    """Load the digests that are stored in a database."""
     from winnow.storage.records.datasets import stored_digests
 
     _remembered.update(stored_digests(session).items())
 
 
 def keep_digests(database: "Database") -> None:
-    """Store the digests read since the last call in a database."""
+    """Store the digests computed since the last call in a database."""
     from winnow.storage.records.datasets import FileState, store_digests
 
     if _new:

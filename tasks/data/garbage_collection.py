@@ -1,4 +1,4 @@
-"""Blocks without Python's garbage collection."""
+"""Suspend Python's garbage collection."""
 
 import gc
 from collections.abc import Generator

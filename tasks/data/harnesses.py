@@ -1,4 +1,7 @@
-"""Registry of evaluation harnesses, and the interface of the readers that turn their tasks into campaigns."""
+"""Registry of evaluation harnesses, and the interface of their readers.
+
+A reader turns a harness's tasks into campaigns.
+"""
 
 import re
 from collections.abc import Iterable
@@ -14,59 +17,60 @@ from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 
 
 class Harness(Protocol):
-    """The reader of a harness's tasks."""
+    """Reader of a harness's tasks."""
 
     def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> object:
-        """Run the task to get information that its files lack; None if running is not needed.
+        """Run the task to get information that its files lack; None if not necessary.
 
         Args:
             dataset: The key `dataset`, which names the task.
-            is_allowed: Whether a user has approved running the task.
+            is_allowed: Whether a user has permitted running the task.
 
         Raises:
-            DatasetError: If running the task was not approved, or the task does not exist, fails, or needs a
+            DatasetError: Running the task was not permitted, the task does not exist or fails, or it needs a
                 feature that Winnow does not support.
-            NotAllowed: If the user has not permitted the task's code.
+            NotAllowed: The user has not permitted the task's code.
         """
         ...
 
     def rows(self, dataset: DatasetSpec, read: object, *, is_allowed: bool) -> Iterable[PlacedRow]:
-        """The task's examples, each with its place.
+        """Yield the task's examples, each with its place.
 
         Args:
             dataset: The key `dataset`, which names the task.
-            read: What `read` returned; None if it was not called.
-            is_allowed: See `read`; it also allows requests to the hub.
+            read: The result of `read`; None if it was not called.
+            is_allowed: See `read`; requests to the hub are also allowed.
 
         Raises:
-            SpecError: If the task does not exist or cannot be read.
+            SpecError: The task does not exist or cannot be read.
         """
         ...
 
     def filled_in(self, values: JsonView, task: TaskSpec, read: object) -> JsonObject:
-        """Replace the task in a campaign's file by the values that it means.
+        """Replace the task in a campaign's file by the keys that it stands for.
 
         Args:
-            values: As in the file.
-            task: Its key `task`.
-            read: What `read` returned; None if running the task is not approved yet. Values that depend on
-                its code are then placeholders: the rest shows what needs approval.
+            values: The keys of the file.
+            task: The key `task` of the file.
+            read: The result of `read`; None if running the task is not permitted yet. Values that depend on
+                the
+                task's code are then placeholders, and the other values show what needs permission.
 
         Raises:
-            SpecError: If the task needs what Winnow does not support.
+            SpecError: The task needs a feature that Winnow does not support.
         """
         ...
 
     def left_out(self, dataset: DatasetSpec, judge: JsonView) -> Iterable[str]:
-        """The task's other metrics, which a judge in a campaign's file does not give."""
+        """Yield the task's other metrics, which no judge in a campaign's file computes."""
         ...
 
     def acts(self, dataset: DatasetSpec, folder: Path) -> Iterable[tuple[Act, tuple[str, ...]]]:
-        """Third-party code that the task runs, each item with the keys that cause it."""
+        """Yield third-party code that the task runs, each with the keys that cause it."""
         ...
 
     def files(self, dataset: DatasetSpec) -> Iterable[tuple[str, str]]:
-        """The user's files that the task reads: the key that names each, and its path."""
+        """Yield the user's files that the task reads, as (key that names it, path)."""
         ...
 
 
@@ -74,7 +78,7 @@ HARNESSES = {
     "lm_eval": "winnow.tasks.harness.lm_eval.harness:LmEval",
     "inspect": "winnow.tasks.harness.inspect.harness:Inspect",
 }
-"""Import paths of readers, by the key of `task` and of `dataset` that names a task."""
+"""Import paths of readers, by the key in `task` and `dataset` that names a task."""
 
 
 def harness_of(spec: TaskSpec | DatasetSpec) -> Harness | None:
@@ -85,7 +89,10 @@ def harness_of(spec: TaskSpec | DatasetSpec) -> Harness | None:
 
 
 def with_settings(model: object, settings: JsonView) -> object:
-    """A model of the file with a task's settings; the model's own take precedence."""
+    """A model of the file with a task's generation settings.
+
+    The model's own settings take precedence.
+    """
     if not isinstance(model, dict):
         return model
     own = model.get("generate_config") or {}
@@ -93,11 +100,14 @@ def with_settings(model: object, settings: JsonView) -> object:
 
 
 def prompt_name(task: str) -> str:
-    """The task's name in the form of a prompt name."""
+    """The task's name, converted to a valid prompt name."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", task).lstrip("._-")[:100] or "task"
 
 
 def compares_pairs(values: JsonView) -> bool:
-    """Whether a campaign's objective compares pairs of outputs, which no task's judge does."""
+    """Whether a campaign's objective compares pairs of outputs.
+
+    No task's judge supports this.
+    """
     objective = values.get("objective")
     return objective in OBJECTIVES and traits_of(objective).compares_pairs

@@ -1,7 +1,7 @@
 """Datasets in the Hugging Face layout: on the hub, in its cache, or in a folder.
 
-The library `datasets` reads them. It runs no code that comes with a dataset. Only formats whose files are
-pure data are read: tables and texts.
+The library `datasets` reads them without running code that comes with a dataset. Only formats whose files are
+pure data are supported: tables and texts.
 """
 
 import os
@@ -19,7 +19,7 @@ from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
-"""Supported formats of the library; others decode images, or hold more than data."""
+"""Supported formats of the library; other formats decode images, or contain more than data."""
 
 KEY = "dataset.hub"
 
@@ -29,39 +29,41 @@ Splits = JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubSource:
-    """A dataset in the arguments of the library."""
+    """A dataset, as arguments of the library."""
 
     path: str
-    """Its name on the hub, a folder, or one of `FORMATS` for `data_files`."""
+    """A name on the hub, a folder, or one of `FORMATS` for `data_files`."""
     name: str | None = None
     """Name of the configuration."""
     commit: str | None = None
     data_files: object = None
-    """Local files: a path, a list of them, or either by split."""
+    """Local files: a path, a list of paths, or either of these by split."""
     data_dir: str | None = None
 
 
 def hub_rows(source: HubSource, split: str | None, *, asks_hub: bool) -> Iterator[PlacedRow]:
-    """The rows of one split, as they are requested.
+    """Yield the rows of one split, read as they are requested.
 
     Args:
         source: The dataset.
-        split: None if there is only one.
+        split: The split; None if there is only one.
         asks_hub: Whether files missing in the hub's cache are downloaded.
 
     Raises:
-        DatasetError: If the dataset cannot be loaded or lacks the split, or when an invalid row is reached.
+        DatasetError: The dataset cannot be loaded or lacks the split, or, later, a row is invalid.
     """
     splits = load_splits(source, asks_hub=asks_hub)
     if split is None and len(splits) != 1:
-        raise DatasetError(f"{source.path} has the splits {', '.join(splits)}; name one", "dataset.split")
+        raise DatasetError(
+            f"{source.path} has the splits {', '.join(splits)}; set split to one of them", "dataset.split"
+        )
     wanted = split or next(iter(splits))
     if wanted not in splits:
         raise DatasetError(
-            f"{source.path} has no split {wanted!r}; its splits: {', '.join(splits)}", "dataset.split"
+            f"{source.path} has no split {wanted!r}; choose one of {', '.join(splits)}", "dataset.split"
         )
     number = 0
-    # Not as the library decodes it: of pictures and sounds, which nothing uses, bytes are left.
+    # Without the library's decoding: images and sounds remain bytes, which are not used.
     for table in splits[wanted].with_format("arrow").iter(BATCH):
         for row in arrow_rows(table):
             number += 1
@@ -78,8 +80,8 @@ def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
     import datasets
 
     datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what matters is raised as well
-    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # nobody is told what is loaded
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # problems that matter are also raised
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # do not report downloads
     folder = _folder(source, asks_hub)
     with _in_a_sentence(source.path):
         if folder is not None and _is_saved(folder):
@@ -103,7 +105,7 @@ def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
 
 
 def _folder(source: HubSource, asks_hub: bool) -> Path | None:
-    """The folder of its files on this machine; None if the library should find them."""
+    """The dataset's folder on this machine; None if the library should find its files."""
     if Path(source.path).is_dir():
         return Path(source.path)
     if source.data_files is not None and source.path in FORMATS:
@@ -118,12 +120,12 @@ def _folder(source: HubSource, asks_hub: bool) -> Path | None:
     if found is not None and (missing := _missing_shard(found)) is None:
         return found
     if not asks_hub:
-        raise DatasetError(f"of {source.path}, the hub's cache lacks {missing}; download it again", KEY)
+        raise DatasetError(f"{source.path} lacks {missing} in the hub's cache; download it again", KEY)
     return None
 
 
 def _missing_shard(folder: Path) -> str | None:
-    """A file that a download missed, judging by the names of the others."""
+    """A file that a download missed, inferred from the names of the others."""
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     for name in sorted(names):
         if shard := re.fullmatch(r"(.*-)(\d{5})(-of-)(\d{5})(.*)", name):
@@ -144,35 +146,37 @@ def _require_data_alone(path: str, builder: object) -> None:
     own = type(builder).__module__
     if not allowed & {each.__module__ for each in type(builder).__mro__}:
         raise DatasetError(
-            f"{path} holds files that are read by {own}; only those of {', '.join(FORMATS)} are read", KEY
+            f"{path} contains files for {own}, which is not supported; convert them to one of "
+            f"{', '.join(FORMATS)}",
+            KEY,
         )
 
 
 def _require_own_files(source: HubSource, folder: Path | None, found: Mapping[str, list[str]] | None) -> None:
     """Refuse a dataset whose description names files outside its folder.
 
-    The user's permission covers a folder and the targets of its links, but not files that a description
+    The user's permission covers a folder and the targets of links in it, but not files that a description
     names.
     """
-    if folder is None and source.path in FORMATS:  # whose files the source names itself
+    if folder is None and source.path in FORMATS:  # then the source itself names the files
         return
     folders = () if folder is None else (os.path.abspath(folder), folder.resolve())
     own = tuple(f"{each}/" for each in folders) or (f"hf://datasets/{source.path}@",)
     for each in (file for files in (found or {}).values() for file in files):
         if not (each if folder is None else os.path.abspath(each)).startswith(own):
             raise DatasetError(
-                f"{source.path} names the file {each}, which is outside the dataset; copy it there, and "
-                "name it by a relative path",
+                f"{source.path} names the file {each}, which is outside the dataset; copy it into the "
+                "dataset's folder, and name it by a relative path",
                 KEY,
             )
 
 
 @contextmanager
 def _in_a_sentence(path: str) -> Iterator[None]:
-    """Turn any error of the library into one sentence."""
+    """Turn any error of the library into a `DatasetError` of one sentence."""
     try:
         yield
     except DatasetError:
         raise
-    except Exception as error:  # of the library, of those below it, and of the files
+    except Exception as error:  # from the library, its dependencies or the files
         raise DatasetError(f"the dataset {path} cannot be loaded: {in_words(error)}", KEY) from error

@@ -1,9 +1,9 @@
 """Pin models and datasets of a hub to the commit in the hub's cache.
 
 The content of a name on a hub can change. So a downloaded model without a revision in the spec is loaded, and
-identified, by its commit. A model that is not downloaded yet has no commit, because the hub is not contacted.
-A dataset always has a commit: from the cache, or else from the hub. A stored campaign keeps the commits with
-which it began.
+identified, by its commit. A model that is not downloaded yet has no commit, because no request is sent to the
+hub. A dataset always has a commit: from the cache, or else from the hub. A stored campaign keeps the commits
+with which it began.
 """
 
 import os
@@ -28,13 +28,16 @@ from winnow.tasks.spec.sections.prompts import PromptSpec
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 ON_HUB = frozenset({"transformers", "vllm"})
-"""Providers whose models can be on the hub; only a plug-in knows its own models."""
+"""Providers whose models can be on the hub.
+
+Models of plug-ins are not checked.
+"""
 
 ELSEWHERE = frozenset({"cache_dir", "download_dir"})
-"""Keys of `model_args` that name another cache than the hub's own."""
+"""Keys of `model_args` that name another cache instead of the hub's own."""
 
 HUB_TIMEOUT = 30.0
-"""Seconds to wait for the hub's answer about a model."""
+"""Seconds to wait for the hub's response about a model."""
 
 Kind = Literal["models", "datasets"]
 """Kinds of repositories on the hub."""
@@ -44,17 +47,19 @@ Revisions = Mapping[str, str | None]
 
 
 def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> CampaignSpec:
-    """Pin the revision of each model and hub dataset that has none in the spec, if it is known.
+    """Pin each model and hub dataset without a revision in the spec to its commit.
 
-    Datasets are those of the campaign and of a prompt's solved examples.
+    A model without a known commit is not pinned.
+
+    The datasets are the campaign's own and those of prompts' solved examples.
 
     Args:
-        spec: As in the file.
+        spec: The spec as in the file.
         begun: Revisions of the stored campaign of this name; empty if no campaign has this name.
-        asks_hub: Whether to request the commit of a dataset that is not in the hub's cache from the hub.
+        asks_hub: Whether to ask the hub for the commit of a dataset that is not in its cache.
 
     Raises:
-        DatasetError: If that commit cannot be determined.
+        DatasetError: The commit of a dataset cannot be determined.
     """
     models = [_pinned(model, f"models.{model.name}", begun) for model in spec.models]
     metrics = [
@@ -88,7 +93,7 @@ def revisions_of(identity: JsonView) -> dict[str, str | None]:
 
 
 def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> str | None:
-    """The commit of a branch or tag in the hub's cache; None if the cache has no commit for it."""
+    """The commit of a branch or tag in the hub's cache; None if there is none."""
     try:
         commit = (_folder(name, kind) / "refs" / revision).read_text("utf-8").strip()
     except (OSError, ValueError):
@@ -97,9 +102,10 @@ def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> s
 
 
 def why_unknown_to_hub(model: ModelRef) -> str | None:
-    """Reason why a hub's model cannot be loaded: it is not on the hub, or the hub does not answer.
+    """The reason why a hub's model cannot be loaded; None if none is known.
 
-    None for a model that is known, that is in the hub's cache or in a folder, or that another hub may have.
+    Reasons are that the model is not on the hub, or that the hub does not answer. None also for a model in
+    the hub's cache or in a folder, and for one that another hub may have.
     """
     name, revision = model.model, model.revision or "main"
     is_elsewhere = bool(ELSEWHERE & model.model_args.keys()) or "VLLM_USE_MODELSCOPE" in os.environ
@@ -109,7 +115,7 @@ def why_unknown_to_hub(model: ModelRef) -> str | None:
     if cached_folder(name, "models", revision) if is_commit else cached_commit(name, "models", revision):
         return None
     if _is_offline():
-        return f"{name} is not in the hub's cache, and HF_HUB_OFFLINE forbids to ask the hub"
+        return f"{name} is not in the hub's cache, and HF_HUB_OFFLINE forbids requests to the hub"
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
@@ -119,8 +125,8 @@ def why_unknown_to_hub(model: ModelRef) -> str | None:
         return f"the hub has no model {name}, or your account cannot read it"
     except RevisionNotFoundError:
         return f"the hub has no revision {revision} of {name}"
-    except Exception as error:  # of the hub, or of any way to it
-        return f"the hub gives no answer about {name}: {in_words(error)}"
+    except Exception as error:  # from the hub or the network
+        return f"the hub did not answer about {name}: {in_words(error)}"
     return None
 
 
@@ -133,7 +139,7 @@ def _may_be_on_hub(name: str) -> bool:
 
 
 def cached_folder(name: str, kind: Kind, commit: str) -> Path | None:
-    """The cache folder of a commit, which may lack files that were not downloaded."""
+    """The cache folder of a commit; files that were not downloaded can be missing."""
     folder = _folder(name, kind) / "snapshots" / commit
     return folder if folder.is_dir() else None
 
@@ -176,10 +182,10 @@ def _pinned_source(source: Source, place: str, begun: Revisions, asks_hub: bool)
 
 
 def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
-    """The commit of a revision of a hub's dataset: from the hub's cache, else from the hub.
+    """The commit of a hub's dataset, from the hub's cache or else from the hub.
 
     Raises:
-        DatasetError: If the commit is not in the cache, and the hub may not be contacted or does not answer.
+        DatasetError: The commit is not in the cache, and the hub does not answer or requests are not allowed.
     """
     if revision is not None and COMMIT.fullmatch(revision):
         return revision
@@ -196,12 +202,12 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
 
     try:
         return str(HfApi().dataset_info(hub, revision=revision).sha)
-    except Exception as error:  # of the hub, or of any way to it
-        raise DatasetError(f"the hub tells nothing of {hub}: {in_words(error)}", "dataset.hub") from error
+    except Exception as error:  # from the hub or the network
+        raise DatasetError(f"the hub did not answer about {hub}: {in_words(error)}", "dataset.hub") from error
 
 
 def _dataset_place(dataset: JsonView) -> str:
-    """Key of a hub dataset and its revision, so that each combination has its own commit."""
+    """Key of a hub dataset and its revision; each combination has its own commit."""
     source = dataset.get("lm_eval") or dataset
     return f"dataset {source['hub']}@{source['revision']}"
 
@@ -236,7 +242,7 @@ def _revision(model: JsonView, place: str, begun: Revisions) -> object:
 
 
 def _cache() -> Path:
-    """The download folder of the hub's own library."""
+    """The folder to which the hub's own library downloads."""
     if own := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
         return Path(own)
     home = os.environ.get("HF_HOME") or os.path.join(

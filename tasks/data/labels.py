@@ -1,16 +1,20 @@
-"""Labels: targets of examples that have few different values."""
+"""Labels: targets with few different values."""
 
 from collections.abc import Iterable, Sequence
 
 MOST_LABELS = 20
-"""Maximum number of different targets that count as labels; more are free answers."""
+"""Maximum number of different targets to count as labels; with more, targets are free answers."""
 
 LONGEST_LABEL = 40
-"""Maximum length of a label in characters; longer targets are free answers."""
+"""Maximum length of a label in characters; targets with a longer value are free answers."""
 
 
 def labels_of(targets: Iterable[Sequence[str]]) -> list[str]:
-    """Labels among the targets of each example; none if there are about as many as examples."""
+    """The labels among the targets of all examples; empty if targets are free answers.
+
+    Targets are free answers if they have one value only, too many or too long values, or more than one value
+    for two examples.
+    """
     labels: dict[str, str] = {}
     examples = 0
     for some in targets:
@@ -33,4 +37,4 @@ def _in_yaml(label: str) -> str:
 
 
 _OTHERWISE = frozenset({"yes", "no", "on", "off", "y", "n", "true", "false", "null"})
-"""Words that YAML does not read as text."""
+"""Words that YAML does not parse as text."""

@@ -1,10 +1,10 @@
 """Tables of preferences: how often each candidate is preferred to each other one.
 
-* `FILE.npz`, `FILE.npz:KEY`  the array `preferences`, or the one named KEY; the optional array `features` is
-  for selectors with a Bradley-Terry model
+* `FILE.npz`, `FILE.npz:KEY`  the array `preferences`, or the array KEY; the optional array `features` is for
+  selectors with a Bradley-Terry model
 * `FILE.csv`, `FILE.parquet`  one row per candidate: its name, then how often it is preferred to each
   candidate, in the order of the rows
-* `campaign:NAME`             the shares of duels won in a campaign of duels of a results database
+* `campaign:NAME`             the shares of duels won in a stored campaign of duels
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTableError, read_table
 
 SUM = 1e-6
-"""Tolerance for the sum of two opposite preferences, which should be 1."""
+"""Maximum distance from 1 of the sum of two opposite preferences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -35,21 +35,21 @@ class PreferenceTable:
     candidates: tuple[str, ...]
     """K different names."""
     preferences: FloatArray
-    """Shape (K, K), P(row is preferred to column), 1/2 on the diagonal, NaN if unknown."""
+    """Shape (K, K): P(row is preferred to column), 1/2 on the diagonal, NaN if unknown."""
     features: FloatArray | None
-    """Shape (K, d), if the source has some."""
+    """Shape (K, d); None if the source has no features."""
 
 
 def load_preference_table(source: str, storage: str) -> PreferenceTable:
     """Read a table of preferences.
 
     Args:
-        source: A file or a campaign, as above.
+        source: A file or a campaign, as in the module's description.
         storage: URL of the results database for `campaign:NAME`.
 
     Raises:
-        ScoreTableError: If the table cannot be read, is not square, or two preferences contradict each other.
-        StorageError: If the database cannot be read or has no such campaign.
+        ScoreTableError: The table cannot be read, is not square, or two preferences contradict each other.
+        StorageError: The database cannot be read, or has no such campaign.
     """
     if source.startswith(CAMPAIGN):
         return _campaign_table(source, storage)
@@ -66,7 +66,7 @@ def _checked(table: FloatArray, candidates: tuple[str, ...], source: str) -> Flo
     if table.shape[0] != table.shape[1] or len(table) < 2:
         shape = f"{table.shape[0]} rows and {table.shape[1]} columns of numbers"
         raise ScoreTableError(
-            f"{source} has {shape}; preferences have a row and a column for each of at least 2 candidates"
+            f"{source} has {shape}; give a row and a column for each of at least 2 candidates"
         )
     preferences = table.copy()
     np.fill_diagonal(preferences, 0.5)
@@ -76,7 +76,7 @@ def _checked(table: FloatArray, candidates: tuple[str, ...], source: str) -> Flo
         a, b = candidates[i], candidates[j]
         raise ScoreTableError(
             f"{source}: {a!r} is preferred to {b!r} at {preferences[i, j]:g}, {b!r} to {a!r} at "
-            f"{preferences[j, i]:g}; the two must add up to 1, ties being half for each"
+            f"{preferences[j, i]:g}; make the two add up to 1, with ties counted half for each"
         )
     return preferences
 
@@ -102,7 +102,7 @@ def _campaign_table(source: str, storage: str) -> PreferenceTable:
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
         if not traits_of(campaign.objective).compares_pairs:
-            problem = f"asked for {campaign.objective}, so it holds no duels"
+            problem = f"has objective {campaign.objective} and so no duels"
             raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-duel campaign")
         candidates = campaign_records.candidate_names(session, campaign.id)
         rows = duel_views.head_to_head(session, campaign.id)

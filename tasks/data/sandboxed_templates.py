@@ -1,10 +1,10 @@
 """Prompt templates: jinja2 in a sandbox, strict about names, with bounded output.
 
-Values are data: a field that holds `{{ ... }}` is printed unchanged. The template itself comes from a spec of
-possibly unknown origin, so it cannot reach outside its values, load files, or use up the memory.
+Values are data: a field that contains `{{ ... }}` is printed unchanged. The template itself comes from a spec
+of possibly unknown origin, so it cannot reach outside its values, load files, or exhaust the memory.
 
-A field's own name can have dots: `answers.text` is the column of that name if there is one. To jinja2 it is
-the attribute `text` of the variable `answers`.
+A field's own name can contain dots: `answers.text` is the column of that name if there is one. For jinja2 it
+is the attribute `text` of the variable `answers`.
 """
 
 import json
@@ -27,7 +27,7 @@ from winnow.tasks.data.template_grammar import FILTERS, check_grammar, check_par
 from winnow.tasks.errors import TemplateError
 
 FIELD, IS_FIELD = "the field of a name", "is there a field of a name"
-"""Names of the filters below; no template can write these names."""
+"""Names of the filters below; no template can contain these names."""
 
 
 @jinja2.pass_context
@@ -44,13 +44,19 @@ FIELD_FILTERS = {FIELD: _field, IS_FIELD: _is_field}
 
 
 def chains(tree: nodes.Template, free: Collection[str]) -> dict[str, nodes.Getattr]:
-    """The dotted names in a template, such as `answers.text`, each with a node; `free` are its variables."""
+    """The dotted names in a template, such as `answers.text`, each with a node.
+
+    Here `free` are the template's variables.
+    """
     found = ((_chain(node), node) for node in tree.find_all(nodes.Getattr))
     return {name: node for name, node in found if name is not None and name.partition(".")[0] in free}
 
 
 def needed_fields(tree: nodes.Template, free: Collection[str]) -> set[str]:
-    """The fields that an expression requires; `row` is the whole row, `is defined` needs none."""
+    """The fields that an expression requires.
+
+    `row` stands for the whole row, and `is defined` requires no field.
+    """
     tests = [node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
     asked = {name for node in tests if (name := _chain(node)) is not None}
     used = {*free, *chains(tree, free)} - asked
@@ -60,15 +66,15 @@ def needed_fields(tree: nodes.Template, free: Collection[str]) -> set[str]:
 def name_dotted_fields(
     tree: nodes.Template, free: Collection[str], known: Collection[str] | None
 ) -> set[str]:
-    """Make a template use fields whose names have dots.
+    """Make a template use fields whose names contain dots.
 
     Args:
         tree: The template, which is changed.
-        free: Its variables.
-        known: Names of all fields; None if they are known only when it is rendered.
+        free: The template's variables.
+        known: Names of all fields; None if they are known only when the template is rendered.
 
     Returns:
-        Those fields that it uses, if known.
+        The fields with dots that the template uses; empty if `known` is None.
     """
     if known is not None and not any("." in name for name in known):
         return set()
@@ -106,7 +112,7 @@ def _named(filter_: str, name: str, at: nodes.Node) -> nodes.Filter:
 
 
 def _chain(node: nodes.Node) -> str | None:
-    """A name with dots as a template writes it; None if the node is something else."""
+    """A name with dots as a template writes it; None for any other node."""
     if isinstance(node, nodes.Name):
         return node.name
     if not isinstance(node, nodes.Getattr):
@@ -121,7 +127,7 @@ MAX_STEPS = 1_000_000
 """Maximum number of loop turns and filter calls in one rendering."""
 
 MAX_SECONDS = 5.0
-"""Maximum seconds of one rendering: a step on a long text takes longer than one on a short text."""
+"""Maximum seconds of one rendering, because a step takes longer on a long text than on a short one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,14 +137,16 @@ class Template:
     source: str
     """The source in the spec."""
     path: str | None
-    """Its key in the spec, with which errors begin."""
+    """The template's key in the spec, with which error messages begin."""
     variables: frozenset[str]
-    """The fields that it uses; all of them are required."""
+    """The fields that the template uses; all of them are required."""
     compiled: jinja2.Template
     """The jinja2 template that renders it."""
     needed: frozenset[str] = frozenset()
-    """For a condition: the fields that it uses, including dotted names, except those that it first tests with
-    `is defined`."""
+    """For a condition: the fields that it requires, including dotted names.
+
+    Fields that the condition tests with `is defined` are excluded.
+    """
 
 
 def compile_template(
@@ -147,15 +155,15 @@ def compile_template(
     """Check and compile a template.
 
     Args:
-        source: jinja2; `tasks.data.template_grammar` defines the allowed part.
+        source: jinja2; `tasks.data.template_grammar` defines the allowed part of it.
         allowed: The available fields, as in `Dataset.field_names`; None if they are not known yet. "target"
             is not allowed.
         path: The template's key in the spec, such as "prompts[0].template".
-        shows_target: Allow "target" as well: for solved examples.
+        shows_target: Whether "target" is allowed too, as for solved examples.
 
     Raises:
-        TemplateError: If the template is not jinja2, or uses a variable that is not allowed (above all the
-            target) or anything outside the grammar.
+        TemplateError: The template is not jinja2, or uses a variable that is not allowed (above all the
+            target), or anything outside the grammar.
     """
     with _in_a_sentence(path):
         tree = _ENVIRONMENT.parse(source)
@@ -174,13 +182,13 @@ def compile_condition(source: str, path: str) -> Template:
     """Check and compile an expression, such as "level > 3 and answer", for `holds`.
 
     Raises:
-        TemplateError: If the text is not an expression, or uses anything outside the grammar.
+        TemplateError: The text is not an expression, or uses anything outside the grammar.
     """
     with _in_a_sentence(path):
         parser = Parser(_ENVIRONMENT, source, state="variable")
         condition = parser.parse_expression()
         if not parser.stream.eos:
-            parser.fail("something stands after the end of the expression")
+            parser.fail("there is text after the end of the expression")
         printed = nodes.CondExpr(condition, nodes.Const("1"), nodes.Const(""), lineno=1)
         tree = nodes.Template([nodes.Output([printed], lineno=1)], lineno=1)
         tree.set_environment(_ENVIRONMENT)
@@ -193,11 +201,13 @@ def compile_condition(source: str, path: str) -> Template:
 
 
 def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
-    """Whether a condition is true for a row; it uses the row's columns, and `row` for the whole row.
+    """Whether a condition is true for a row.
+
+    The condition can use the row's columns, and `row` for the whole row.
 
     Raises:
-        TemplateError: If the condition names a column that the row lacks, or fails in another way; the
-            message begins with `place`.
+        TemplateError: The condition names a column that the row lacks, or fails in another way; the message
+            begins with `place`.
     """
     try:
         return render(condition, {"row": row, **row}) != ""
@@ -207,7 +217,7 @@ def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
 
 def _compiled(tree: nodes.Template) -> jinja2.Template:
     compiled = _ENVIRONMENT.from_string(tree)
-    compiled.globals = {}  # as it has none, and is asked for each text
+    compiled.globals = {}  # there are none, and looking for them takes time with each text
     return compiled
 
 
@@ -224,7 +234,7 @@ _ADVICE = {
 
 @contextmanager
 def _in_a_sentence(path: str | None) -> Iterator[None]:
-    """Turn any error while a template is compiled into a `TemplateError`."""
+    """Turn any error during the compilation of a template into a `TemplateError`."""
     try:
         yield
     except jinja2.TemplateSyntaxError as error:
@@ -235,26 +245,26 @@ def _in_a_sentence(path: str | None) -> Iterator[None]:
         raise TemplateError("the template is nested too deeply; simplify it", path) from error
     except TemplateError:
         raise
-    except Exception as error:  # what is constant is worked out here already, and fails as it would later
+    except Exception as error:  # constant expressions are evaluated here already, and can fail
         raise TemplateError(_sentence(error), path) from error
 
 
 def render(template: Template, fields: Mapping[str, object], key: str | None = None) -> str:
-    """The prompt for one example.
+    """Render the prompt for one example.
 
     Args:
-        template: From `compile_template`.
-        fields: The example's fields; JSON values, printed as they are and never interpreted.
-        key: The example's key, for the error.
+        template: The template, from `compile_template`.
+        fields: The example's fields: JSON values, which are printed and never interpreted.
+        key: The example's key, for error messages.
 
     Raises:
-        TemplateError: If a value is missing or null, an expression fails, the prompt is longer than
-            `MAX_CHARACTERS`, or making it takes more than `MAX_STEPS` or `MAX_SECONDS`.
+        TemplateError: A value is missing or null, an expression fails, the prompt is longer than
+            `MAX_CHARACTERS`, or rendering takes more than `MAX_STEPS` or `MAX_SECONDS`.
     """
     running = _work.set(_Work())
     try:
         return _joined(_pieces(template.compiled, fields))
-    except Exception as error:  # a filter fails in whichever way its author did not think of
+    except Exception as error:  # filters can raise any exception
         where = "" if key is None else f"example {key!r}: "
         raise TemplateError(f"{where}{_sentence(error)}", template.path) from error
     finally:
@@ -262,19 +272,26 @@ def render(template: Template, fields: Mapping[str, object], key: str | None = N
 
 
 def _pieces(compiled: jinja2.Template, fields: Mapping[str, object]) -> Iterator[str]:
-    """Pieces of a rendering, faster than jinja2's `generate`, which copies all names of the environment."""
+    """Yield the pieces of a rendering.
+
+    This is faster than jinja2's `generate`, which copies all names of the environment.
+    """
     return compiled.root_render_func(compiled.new_context(dict(fields), shared=not compiled.globals))
 
 
 class _Work:
-    """Steps of one rendering so far, and its deadline."""
+    """Number of steps of one rendering so far, and its deadline."""
 
     def __init__(self) -> None:
         self._steps = 0
         self._deadline = time.monotonic() + MAX_SECONDS
 
     def step(self) -> None:
-        """Count a step; raises `_Unprintable` above the limit."""
+        """Count a step.
+
+        Raises:
+            _Unprintable: The rendering takes too many steps or too long.
+        """
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise _Unprintable(f"the template takes more than {MAX_STEPS} steps; {_PREPARE}")
@@ -285,7 +302,7 @@ class _Work:
 _PREPARE = "loop over less, or prepare the data instead"
 
 _work: ContextVar[_Work | None] = ContextVar("_work", default=None)
-"""The current rendering; None while a template is compiled, when a filter can run on constants."""
+"""The current rendering; None while a template is compiled, when filters can run on constants."""
 
 
 def _sentence(error: Exception) -> str:
@@ -316,19 +333,26 @@ def _refuse_longer(length: int) -> None:
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Sandbox that forbids repeating texts or lists by an operator: one number must not decide the size."""
+    """Sandbox that forbids repeating texts or lists by an operator.
+
+    Otherwise one number would decide the size of the output.
+    """
 
     intercepted_binops = frozenset({"*", "%"})
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         for operand in (left, right):
             if not isinstance(operand, int | float):
-                raise _Unprintable(f"only numbers can stand beside {operator}, got {type(operand).__name__}")
+                raise _Unprintable(f"{operator} needs numbers on both sides, got {type(operand).__name__}")
         return super().call_binop(context, operator, left, right)
 
 
 def _printable(value: object) -> object:
-    """Return a JSON value other than null; raise `_Unprintable` for anything else."""
+    """Return a JSON value other than null.
+
+    Raises:
+        _Unprintable: The value is null, or not a JSON value.
+    """
     if isinstance(value, str | int | float | list | dict | jinja2.Undefined):  # strict: an Undefined raises
         return value
     if value is None:
@@ -356,7 +380,7 @@ COUNTED = "count each turn"
 """Name of the filter that counts loop turns; no template can write this name."""
 
 
-@jinja2.pass_context  # which also keeps loops over constants from being run while a template is compiled
+@jinja2.pass_context  # this also prevents loops over constants from running during compilation
 def _counted(_: Context, values: Iterable[object]) -> Iterator[object]:
     for value in values:
         _step()
@@ -364,7 +388,7 @@ def _counted(_: Context, values: Iterable[object]) -> Iterator[object]:
 
 
 def _counting(filter_: Callable[..., object]) -> Callable[..., object]:
-    """Wrap a filter so that each use counts as a step."""
+    """Wrap a filter so that each call counts as a step."""
 
     @wraps(filter_)
     def counting(*args: object, **kwargs: object) -> object:
@@ -380,19 +404,25 @@ def _step() -> None:
 
 
 def counted_environment(filters: Mapping[str, Callable[..., object]]) -> jinja2.Environment:
-    """All of jinja2 in a sandbox, with further filters; filter calls and loop turns count as steps."""
+    """All of jinja2 in a sandbox, with further filters.
+
+    Filter calls and loop turns count as steps.
+    """
     environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     for name in set(environment.globals) - {"range", "dict"}:
         del environment.globals[name]
     known = {**environment.filters, "replace": _replace, **filters}
-    for name in ("center", "format"):  # by which one number decides how long a text is
+    for name in ("center", "format"):  # with these, one number decides the length of a text
         del known[name]
     environment.filters = {name: _counting(each) for name, each in known.items()} | {COUNTED: _counted}
     return environment
 
 
 def counted_template(environment: jinja2.Environment, source: str, path: str) -> Template:
-    """Compile a template of such an environment for `render`; raises jinja2's errors."""
+    """Compile a template of an environment from `counted_environment`, for `render`.
+
+    Errors of jinja2 are passed on.
+    """
     tree = environment.parse(source)
     _count_turns(tree)
     return Template(source=source, path=path, variables=frozenset(), compiled=environment.from_string(tree))

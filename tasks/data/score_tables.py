@@ -1,8 +1,10 @@
-"""Score matrices from files; `campaign_tables` reads those of stored campaigns.
+"""Score matrices from files.
 
-* `FILE.npz`, `FILE.npz:KEY`  the array `scores`, or the one named KEY; rows are candidates
-* `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, one column per example; in
-  a Parquet file that pandas wrote, its name may be the index
+`tasks.campaign.earlier_scores` reads those of stored campaigns.
+
+* `FILE.npz`, `FILE.npz:KEY`  the array `scores`, or the array KEY; rows are candidates
+* `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, then one column per
+  example; in a Parquet file that pandas wrote, the index can contain the names
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,34 +26,36 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 CAMPAIGN = "campaign:"
-"""Prefix of a source that is a campaign, not a file."""
+"""Prefix of a source that is a campaign instead of a file."""
 NAMES = "candidates"
 """Optional array of a .npz file with the candidates' names."""
 NAME_KEYS = ("models", "prompts", "names")
-"""Other arrays that can hold the names."""
+"""Other arrays that can contain the names."""
 MISSING = ("", "na", "nan", "null", "none")
-"""Contents of a cell without a score, in any case."""
+"""Contents of a cell without a score; case does not matter."""
 
 
 class ScoreTableError(SpecError):
-    """A score table cannot be read, or holds invalid scores."""
+    """A score table cannot be read, or contains invalid scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ScoreTable:
-    """Scores of every candidate on every example."""
+    """Scores of all candidates on all examples."""
 
     source: str
     """The source as the user wrote it."""
     candidates: tuple[str, ...]
     """K different names."""
     examples: tuple[str, ...] | None
-    """n names, or None if the source has none."""
+    """n names; None if the source names no examples."""
     scores: FloatArray
-    """Shape (K, n), in [0, 1], NaN if missing. Read-only."""
+    """Shape (K, n), in [0, 1], NaN if missing; read-only."""
     is_partial: bool = False
-    """Whether its campaign never evaluated some pairs. Which ones depends on the other scores, so means of
-    the observed scores are biased."""
+    """Whether the campaign never evaluated some pairs.
+
+    Which pairs those are depends on the other scores, so means of the observed scores are biased.
+    """
     last_round: int | None = None
     """Last round of the campaign whose scores are included; None for a file."""
 
@@ -62,32 +66,34 @@ class ScoreTable:
 
     @property
     def missing(self) -> FloatArray:
-        """Share of examples without a score for each candidate, shape (K,)."""
+        """Share of examples without a score, for each candidate; shape (K,)."""
         share: FloatArray = np.isnan(self.scores).mean(axis=1)
         return share
 
     @property
     def filled(self) -> float:
-        """Share of all pairs that have a score."""
+        """Share of all pairs with a score."""
         return float((~np.isnan(self.scores)).mean())
 
     def rows(self, positions: IntArray) -> "ScoreTable":
-        """The table of these candidates only, in this order."""
+        """The table of the candidates at these positions, in this order."""
         names = tuple(self.candidates[position] for position in positions)
         return replace(self, candidates=names, scores=_frozen(self.scores[positions]))
 
 
 def read_table(source: str, array: str) -> ScoreTable:
-    """Read a table from a file; from a .npz file without a named array, the array `array`.
+    """Read a table from a file; from a .npz file, by default the array `array`.
 
     Raises:
-        ScoreTableError: If the file cannot be read, is not a matrix of scores in [0, 1], or repeats a name.
+        ScoreTableError: The file cannot be read, is not a matrix of scores in [0, 1], or repeats a name.
     """
     path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", array)
     reader = _READERS.get(Path(path).suffix.lower())
     if reader is None:
         suffix = unknown_name("suffix", Path(path).suffix, _READERS)
-        raise ScoreTableError(f"{path}: {suffix}; convert the table, or name a stored one as {CAMPAIGN}NAME")
+        raise ScoreTableError(
+            f"{path}: {suffix}; convert the table, or name a stored campaign as {CAMPAIGN}NAME"
+        )
     if not Path(path).exists():
         raise ScoreTableError(_no_file(Path(path)))
     try:
@@ -100,13 +106,13 @@ def read_table(source: str, array: str) -> ScoreTable:
 
 
 def require_same_examples(table: ScoreTable, other: ScoreTable) -> None:
-    """Refuse a table with different examples: their scores are not comparable.
+    """Refuse a table with different examples, because scores would not be comparable.
 
     Raises:
-        ScoreTableError: If the numbers of examples differ or, if both tables name them, their names.
+        ScoreTableError: The numbers of examples differ, or, if both tables name examples, the names differ.
     """
     mine, theirs = table.scores.shape[1], other.scores.shape[1]
-    remedy = "bring both tables to the same examples in the same order"
+    remedy = "give both tables the same examples in the same order"
     if mine != theirs:
         raise ScoreTableError(f"{other.source} has {theirs} examples, {table.source} has {mine}; {remedy}")
     for position, (name, its) in enumerate(zip(table.examples or (), other.examples or (), strict=False)):
@@ -119,7 +125,7 @@ def _npz_table(source: str, path: Path, key: str) -> ScoreTable:
     try:
         with open_plain(path) as raw, np.load(raw, allow_pickle=False) as arrays:
             if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise ScoreTableError(f"{path} holds one bare array; save it with numpy.savez(scores=...)")
+                raise ScoreTableError(f"{path} contains a single array; save it with numpy.savez(scores=...)")
             scores = _npz_scores(path, arrays, key)
             return ScoreTable(
                 source=source,
@@ -142,19 +148,22 @@ def _npz_scores(path: Path, arrays: JsonView, key: str) -> FloatArray:
     if values.ndim != 2 or values.dtype.kind not in "biuf":
         found = f"of shape {values.shape} and type {values.dtype}"
         raise ScoreTableError(
-            f"{path}: array {key!r} is {found}; a table is candidates x examples of numbers"
+            f"{path}: array {key!r} is {found}; give a matrix of numbers, candidates x examples"
         )
     scores: FloatArray = values.astype(np.float64)
     return scores
 
 
 def _npz_names(path: Path, arrays: JsonView, count: int) -> tuple[str, ...]:
-    """The candidates' names if an array holds as many different values; prompts, for example, can repeat."""
+    """The candidates' names, if an array contains as many different values.
+
+    Prompts, for example, can repeat.
+    """
     if NAMES in arrays:
         if (shape := arrays[NAMES].shape) != (count,):
             raise ScoreTableError(
-                f"{path}: array {NAMES!r} is of shape {shape} beside {count} rows of scores; give it a name "
-                "for each row, or remove it"
+                f"{path}: array {NAMES!r} has shape {shape}, but there are {count} rows of scores; give a "
+                "name for each row, or remove the array"
             )
         return tuple(map(str, arrays[NAMES]))
     for key in NAME_KEYS:
@@ -169,10 +178,10 @@ def _csv_table(source: str, path: Path, _: str) -> ScoreTable:
     examples: list[str] = []
     try:
         for place, row in read_rows(path):
-            if not any(row.values()):  # as spreadsheets leave them at the end
+            if not any(row.values()):  # spreadsheets write such rows at the end
                 continue
             if remedy := other_separator(row):
-                raise ScoreTableError(f"{path}, {place}: no scores after the name; {remedy}")
+                raise ScoreTableError(f"{path}, {place}: there are no scores after the name; {remedy}")
             (_, name), *cells = row.items()
             examples = examples or [example for example, _ in cells]
             names.append(name)
@@ -198,7 +207,7 @@ def _parquet_table(source: str, path: Path, _: str) -> ScoreTable:
 
     try:
         return _of_columns(source, path)
-    # Of the latter kinds are names that are no UTF-8, and time zones that Python does not know.
+    # The latter three: for names that are not UTF-8, and for time zones that Python does not know.
     except (pyarrow.ArrowException, ValueError, LookupError, OverflowError) as error:
         raise ScoreTableError(f"{path} is not a Parquet file ({error}); write it again") from error
 
@@ -214,9 +223,9 @@ def _of_columns(source: str, path: Path) -> ScoreTable:
         try:
             column = columns.column(position + 1).cast(pyarrow.float64())
         except pyarrow.ArrowException as error:
-            problem = f"column {example!r} holds {columns.column(position + 1).type}, not numbers"
+            problem = f"column {example!r} contains {columns.column(position + 1).type}, not numbers"
             raise ScoreTableError(
-                f"{path}: {problem}; all columns except the names must be scores"
+                f"{path}: {problem}; all columns except the names must contain scores"
             ) from error
         scores[:, position] = column.to_numpy(zero_copy_only=False)
     names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
@@ -224,18 +233,18 @@ def _of_columns(source: str, path: Path) -> ScoreTable:
 
 
 def _names_first(path: Path, columns: "Table") -> "Table":
-    """The columns with the candidates' names first: pandas writes an index after all others.
+    """The columns, with the candidates' names first.
 
-    An unnamed index of row numbers next to a first column of text results from selecting rows: then the text
-    is the name.
+    pandas writes an index last. Selecting rows in pandas leaves an unnamed index of row numbers: if the first
+    column is then text, it contains the names.
     """
     import pyarrow.types
 
     found = (columns.schema.pandas_metadata or {}).get("index_columns", [])
-    index = [name for name in found if name in columns.column_names]  # a range of numbers is no column
+    index = [name for name in found if name in columns.column_names]  # a range index is no column
     if len(index) > 1:
-        remedy = "make one name of them, and that the index"
-        raise ScoreTableError(f"{path}: its index has {len(index)} levels; {remedy}")
+        remedy = "join them to one name, and use it as the index"
+        raise ScoreTableError(f"{path}: the index has {len(index)} levels; {remedy}")
     first = columns.schema.field(0).type if columns.num_columns else pyarrow.null()
     if not index:
         if pyarrow.types.is_floating(first):
@@ -249,23 +258,23 @@ def _names_first(path: Path, columns: "Table") -> "Table":
 
 
 def _require_names(path: Path, column: str, names: Sequence[str]) -> None:
-    """Refuse fractions as names: a table written without names begins with scores.
+    """Refuse fractions as names: such a table begins with scores.
 
-    Whole numbers can be the names of candidates, such as row numbers.
+    Whole numbers can be names of candidates, such as row numbers.
     """
     fractions = [
         name for name in names if not name.strip().isdecimal() and name.strip().lower() not in MISSING
     ]
     if fractions and all(map(_is_score, names)):
         raise ScoreTableError(
-            f"{path}: the first column, {column!r}, holds {fractions[0]} instead of a candidate's name; "
-            "write the names before the scores (with pandas: make them the index, and leave index=False "
-            "out)"
+            f"{path}: the first column, {column!r}, contains {fractions[0]} instead of a candidate's name; "
+            "write the names before the scores (with pandas: make them the index, and do not use "
+            "index=False)"
         )
 
 
 def _is_score(cell: str) -> bool:
-    """Whether a cell can be a score, or a missing one."""
+    """Whether a cell can be a score or a missing score."""
     try:
         return cell.strip().lower() in MISSING or 0.0 <= at_bound(float(cell)) <= 1.0
     except ValueError:
@@ -280,18 +289,19 @@ _READERS: Mapping[str, Callable[[str, Path, str], ScoreTable]] = {
 
 
 def checked_table(table: ScoreTable) -> ScoreTable:
-    """Check the table and make its scores read-only.
+    """Check a table and make its scores read-only.
 
     Raises:
-        ScoreTableError: If the table has no score, a score is not in [0, 1], or two candidates share a name.
+        ScoreTableError: The table has no score, a score is not in [0, 1], or two candidates have the same
+            name.
     """
     scores, source = at_bounds(table.scores), table.source
     if scores.size == 0:
         shape = f"{scores.shape[0]} candidates x {scores.shape[1]} examples"
-        raise ScoreTableError(f"{source} has {shape}; a table needs at least one of each")
+        raise ScoreTableError(f"{source} has {shape}; give at least one of each")
     repeated = [name for name in set(table.candidates) if table.candidates.count(name) > 1]
     if repeated:
-        raise ScoreTableError(f"{source} has two candidates called {min(repeated)!r}; rename one of them")
+        raise ScoreTableError(f"{source} has two candidates called {min(repeated)!r}; rename one")
     outside = (scores < 0.0) | (scores > 1.0)
     if outside.any():
         row, column = np.unravel_index(outside.argmax(), scores.shape)

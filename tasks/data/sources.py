@@ -13,12 +13,12 @@ def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: object = N
     """Read the examples of a spec's dataset.
 
     Args:
-        spec: As in the file, with the commit of a hub's dataset.
-        is_allowed: Whether a user has approved requests to the hub and running functions of a task.
-        task: What `Harness.read` returned, if its task was read already.
+        spec: The dataset as in the file, with the commit if it is on a hub.
+        is_allowed: Whether a user has permitted requests to the hub and running functions of a task.
+        task: The result of `Harness.read`, if the task was read already.
 
     Raises:
-        DatasetError: If the examples cannot be read or do not match the spec.
+        DatasetError: The examples cannot be read or do not match the spec.
     """
     selection = Selection(
         filter=spec.filter,
@@ -40,12 +40,12 @@ def read_solved(spec: SolvedSpec, fields: FieldNames, *, is_allowed: bool) -> Da
     """Read the solved examples from which a prompt draws.
 
     Args:
-        spec: As in the file, with the commit of a hub's dataset.
+        spec: The dataset as in the file, with the commit if it is on a hub.
         fields: Column names of the roles, unless `spec` sets them.
         is_allowed: See `read_dataset`.
 
     Raises:
-        DatasetError: If the examples cannot be read or do not match the spec.
+        DatasetError: The examples cannot be read or do not match the spec.
     """
     selection = Selection(filter=spec.filter, limit=spec.limit)
     columns = (spec.fields or fields).model_dump()

@@ -1,4 +1,7 @@
-"""Values for the examples of a score table, from files and campaigns, in column order."""
+"""Values for the examples of a score table, from files and campaigns.
+
+All values are in the order of the table's columns.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,13 +25,13 @@ def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndar
     """An array with a row for each example.
 
     Args:
-        place: The source's name in errors.
-        source: The array; the only one of an .npz file needs no KEY.
+        place: The source's name in error messages.
+        source: The array; KEY is optional if an .npz file has only one.
         table: The table of n examples.
-        n_axes: 2 for numbers of shape (n, d), 1 for anything of shape (n,).
+        n_axes: 2 for numbers of shape (n, d), 1 for any values of shape (n,).
 
     Raises:
-        SpecError: If the array cannot be read, or has another shape.
+        SpecError: The array cannot be read, or has another shape.
     """
     path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", "")
     try:
@@ -51,16 +54,16 @@ def in_order(found: Mapping[str, object], table: ScoreTable, place: str, what: s
     """The value found by name for each example of the table.
 
     Raises:
-        SpecError: If the table does not name its examples, or a value is missing.
+        SpecError: The table does not name its examples, or a value is missing.
     """
     if table.examples is None:
         raise SpecError(
-            f"{place}: the examples of {table.source} have no names to find theirs by; give an array in "
-            "their order (.npy), or name the examples in a .csv or .parquet table"
+            f"{place}: the examples of {table.source} have no names, so values cannot be assigned to them; "
+            "give an array in their order (.npy), or name the examples in a .csv or .parquet table"
         )
     for name in table.examples:
         if name not in found:
-            raise SpecError(f"{place} has no {what} of example {name!r}; add it")
+            raise SpecError(f"{place} has no {what} for example {name!r}; add it")
     return [found[name] for name in table.examples]
 
 
@@ -68,7 +71,7 @@ def require_campaign(table: ScoreTable, place: str, remedy: str) -> None:
     """Refuse a table from a file.
 
     Raises:
-        SpecError: If the table is from a file; `remedy` is the end of the message.
+        SpecError: The table is from a file; the message ends with `remedy`.
     """
     if not table.source.startswith(CAMPAIGN):
         raise SpecError(f"{place}: {table.source} has only scores and no texts of examples; {remedy}")

@@ -1,4 +1,7 @@
-"""Candidates' scores on the examples of each tag; a repeated query reads only the new rounds."""
+"""Candidates' scores on the examples of each tag.
+
+A repeated query reads only the new rounds.
+"""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -17,7 +20,7 @@ NO_TAG = "none"
 """The value of a tag for an example without the field."""
 
 TagValue = tuple[str, str]
-"""A tag and a value of it."""
+"""A tag and one of its values."""
 
 
 @dataclass(slots=True)
@@ -31,13 +34,13 @@ class Tally:
 
 Tallies = dict[TagValue, Tally]
 Outcome = tuple[int, float | None]
-"""The id of an example and a score on it; None if unscored."""
+"""The id of an example, and a score on it; None if unscored."""
 
 
 class TagCounts:
-    """Tags of a campaign's examples, and tallies by tag for the candidates requested so far.
+    """Tags of a campaign's examples, and tallies by tag for candidates.
 
-    For a candidate requested twice in a row only the new rounds are read; for others all rounds.
+    For candidates of two successive queries, only the new rounds are read; for other candidates, all rounds.
     """
 
     _sizes: dict[TagValue, int]
@@ -46,7 +49,7 @@ class TagCounts:
     _found: dict[str, Tallies]
     """Tallies by candidate."""
     _last: tuple[int, dt.datetime] | None
-    """The last round that was read, and the time of its decision; None before the first."""
+    """The last round that was read, and the time of its decision; None before the first query."""
 
     def __init__(self) -> None:
         self._of: object = None
@@ -55,16 +58,19 @@ class TagCounts:
     def look(
         self, session: Session, campaign: CampaignRecord, tags: Sequence[str], names: Sequence[str]
     ) -> tuple[Mapping[TagValue, int], Mapping[str, Tallies]]:
-        """Number of examples for each value of these tags, in order of appearance, and the tallies."""
+        """The tallies, and the number of examples for each value of these tags.
+
+        The numbers are in order of appearance.
+        """
         of = (campaign.id, campaign.created_at, campaign.dataset_id, tuple(tags))
-        # Another database may stand in the place of the one that was looked at.
+        # The database may have been replaced since the last query.
         if of != self._of or not self._is_past(session, campaign.id):
             self._forget()
             self._of = of
             self._read_examples(session, campaign.dataset_id, tags)
         last = told_at(session, campaign.id)
         read = {name: self._read(session, campaign.id, name) for name in names}
-        # All is read: nothing that is counted now will be counted again.
+        # All rows are read, so none of them is counted twice.
         self._found = {name: self._counted(name, rows) for name, rows in read.items()}
         self._last = last
         return self._sizes, self._found
@@ -98,9 +104,12 @@ class TagCounts:
 
 
 def values_of(fields: JsonView, tag: str) -> list[str]:
-    """The values of a tag for an example: the field's value, or each distinct entry of a list."""
+    """The values of a tag for an example.
+
+    These are the field's value, or each distinct entry of a list.
+    """
     value = value_of(fields, tag)
-    if isinstance(value, str) and value:  # as most are
+    if isinstance(value, str) and value:  # true for most
         return [value]
     several = value if isinstance(value, list) else [value]
     names = [NO_TAG if each in (None, "", MISSING) else str(each) for each in several]

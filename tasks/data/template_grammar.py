@@ -1,9 +1,9 @@
-"""The grammar of templates: they print, branch and loop; they do not assign, define or load.
+"""The grammar of templates: they print, branch and loop.
 
-The restriction has one purpose: the output of a template is bounded by its own length times that of the data,
-so that no template exhausts the memory. Everything that multiplies (repetition, powers, padding, nested
-definitions) is forbidden. `sandboxed_templates` bounds what can still grow (`join`, `replace`), and the time
-that loops and filters take.
+They do not assign, define or load. The restriction bounds the output of a template by its own length times
+the length of the data, so that no template exhausts the memory. Everything that multiplies (repetition,
+powers, padding, nested definitions) is forbidden. `sandboxed_templates` limits what can still grow (`join`,
+`replace`), and the time of loops and filters.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -53,16 +53,16 @@ _WRITTEN = {
 
 
 class KnownFields(tuple[str, ...]):
-    """Names of the fields that every example has, with the contents omitted from examples."""
+    """Names of the fields that all examples have, with omitted contents."""
 
     left_out: Mapping[str, str]
-    """Contents that cannot be stored, such as "bytes (d.parquet, row 1)", by the name of their field."""
+    """Contents that cannot be stored, such as "bytes (d.parquet, row 1)", by field name."""
     target: str | None
-    """Name of the target column, which is not a field; None if the column is called `target`."""
+    """Name of the target column, which is not a field; None if it is `target`."""
 
     @classmethod
     def of(cls, names: Iterable[str], left_out: Mapping[str, str], target: str | None) -> Self:
-        """Create from names in their order, and the omitted contents."""
+        """Create an instance from names in order, and the omitted contents."""
         made = cls(names)
         made.left_out, made.target = left_out, target
         return made
@@ -73,23 +73,23 @@ class KnownFields(tuple[str, ...]):
 
 
 def left_out_part(name: str, left_out: Mapping[str, str]) -> str | None:
-    """The omitted field that a name refers to, entirely or in part; None if no omitted field matches."""
+    """The omitted field to which a name refers, entirely or in part; None if none."""
     return next((each for each in left_out if f"{name}.".startswith(f"{each}.")), None)
 
 
 def not_stored(name: str, holds: str) -> str:
-    """The message for a required field that was omitted."""
+    """The error message for a required field that was omitted."""
     return (
-        f"field {name!r} holds {holds}, which cannot be stored; convert it to text or numbers, use another "
-        "field, or exclude such rows by dataset.filter"
+        f"field {name!r} contains {holds}, which cannot be stored; convert it to text or numbers, use "
+        "another field, or exclude such rows by dataset.filter"
     )
 
 
 def check_grammar(tree: nodes.Template, tests: Collection[str], path: str | None) -> None:
-    """Raise an error if a parsed template uses anything outside the grammar.
+    """Check that a parsed template uses nothing outside the grammar.
 
     Raises:
-        TemplateError: With the line and the forbidden element.
+        TemplateError: The template does; the message has the line and the forbidden element.
     """
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _ALLOWED):
@@ -105,7 +105,9 @@ def check_grammar(tree: nodes.Template, tests: Collection[str], path: str | None
             case nodes.Call(node=called):
                 _check_call(called, path)
             case nodes.List() | nodes.Tuple(ctx="load") if not _is_constant(node):
-                _refuse(node, "a list may hold only constants; give the list as a field of the dataset", path)
+                _refuse(
+                    node, "a list can contain only constants; add the list as a field of the dataset", path
+                )
             case nodes.For(recursive=True):
                 _refuse(node, "a recursive loop is not allowed; write the loops out", path)
     _check_loop_depth(tree, 0, path)
@@ -119,10 +121,11 @@ def check_variables(
     *,
     shows_target: bool = False,
 ) -> None:
-    """Raise an error if a template uses an unavailable variable, or the target without permission.
+    """Check that a template uses available variables, and the target only if allowed.
 
     Raises:
-        TemplateError: With the line, the variable and the available ones.
+        TemplateError: The template uses another variable; the message has the line, the variable and the
+            available ones.
     """
     forbidden = set() if shows_target else {TARGET} & set(used)
     left_out = allowed.left_out if isinstance(allowed, KnownFields) else {}
@@ -140,10 +143,10 @@ def check_variables(
 def check_parts(
     dotted: Mapping[str, nodes.Node], allowed: Collection[str] | None, path: str | None, *, shows_target: bool
 ) -> None:
-    """Raise an error if a template uses, by its dotted name, an omitted or removed part of an object.
+    """Check that no dotted name in a template is an omitted or removed part.
 
     Raises:
-        TemplateError: With the line and the field's contents.
+        TemplateError: A name is such a part; the message has the line and the field's contents.
     """
     if not isinstance(allowed, KnownFields):
         return
@@ -155,7 +158,7 @@ def check_parts(
 
 
 def _never_shown(target: str, name: str, *, shows_target: bool) -> str:
-    """The message for a template that names the target column, or a part of it."""
+    """The error message for a template that names the target column or a part of it."""
     remedy = "write {{ target }}" if shows_target else f"remove {{{{ {name} }}}}"
     return f"{target} is the target, which is never shown to a model; {remedy}"
 
@@ -180,7 +183,9 @@ def _check_loop_depth(node: nodes.Node, depth: int, path: str | None) -> None:
     for child in node.iter_child_nodes():
         is_loop = isinstance(child, nodes.For)
         if is_loop and depth == MAX_LOOP_DEPTH:
-            _refuse(child, f"loops may be nested {MAX_LOOP_DEPTH} deep; prepare the data instead", path)
+            _refuse(
+                child, f"loops can be nested at most {MAX_LOOP_DEPTH} deep; prepare the data instead", path
+            )
         _check_loop_depth(child, depth + is_loop, path)
 
 

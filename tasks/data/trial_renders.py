@@ -1,4 +1,4 @@
-"""Trial renders of templates before anything runs, so that errors appear at once."""
+"""Trial renders of templates before a campaign runs, so that errors appear early."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +8,10 @@ import numpy as np
 from winnow.tasks.data.datasets import Example
 
 MOST = 20_000
-"""Maximum number of trial prompts, besides those of each template's first, last and longest example."""
+"""Maximum number of drawn trial prompts.
+
+Each template's first, last and longest example are rendered in addition.
+"""
 
 MOST_SECONDS = 5.0
 """Seconds after which no further prompt is tried."""
@@ -19,10 +22,13 @@ Render = Callable[[Example], object]
 def try_templates(
     templates: Sequence[Render], examples: Sequence[Example], clock: Callable[[], float] = time.monotonic
 ) -> int:
-    """Render a sample of all templates x examples, or all; return the number of prompts.
+    """Render all templates on all examples, or on a sample of the pairs.
+
+    Returns:
+        The number of rendered prompts.
 
     Raises:
-        TemplateError: From the first prompt that cannot be rendered.
+        TemplateError: A prompt cannot be rendered; the error is about the first such prompt.
     """
     end = clock() + MOST_SECONDS
     tried = 0

@@ -1,4 +1,7 @@
-"""One finished run of the outputs of several files, tables among them, and the campaign that it becomes."""
+"""Join the outputs of several files to one finished run, and make a campaign.
+
+Tables are read here too.
+"""
 
 import json
 import re
@@ -38,11 +41,15 @@ TEXTS = {
     "input": ("input", "question", "prompt"),
     "target": ("target", "expected"),
 }
-"""Names of columns, in the order in which they are looked for."""
+"""Names of columns, in order of preference."""
 
 
 class Tables:
-    """A long table has a column that names the candidate; a wide one has a column of scores for each."""
+    """Reader of tables, long or wide.
+
+    A long table has a column that names the candidate. A wide table has a column of scores for each
+    candidate.
+    """
 
     name = "table"
 
@@ -59,7 +66,7 @@ class Tables:
         for named, kind in ((choice.candidate, "candidate"), (choice.example, "example")):
             if named is not None and named not in columns:
                 raise UnreadableRun(
-                    f"{path} has no column {named!r} for --{kind}; it has {', '.join(columns)}"
+                    f"{path} has no column {named!r} for --{kind}; choose one of {', '.join(columns)}"
                 )
         yield from (_long if candidate else _wide)(rows, columns, candidate or "", example, choice, path)
 
@@ -74,12 +81,10 @@ def _long(
 ) -> Iterator[ScoredOutput]:
     asked = _first(TEXTS["input"], columns)
     if example is None and asked is None:
-        raise UnreadableRun(f"{path} has no column that names the example; name it: --example COLUMN")
+        raise UnreadableRun(f"{path} has no column of examples that Winnow knows; set --example COLUMN")
     score = choice.metric or _first(SCORE_COLUMNS, columns)
     if score is None or score not in columns:
-        raise UnreadableRun(
-            f"{path} has no column of scores; name it: --metric COLUMN (it has {', '.join(columns)})"
-        )
+        raise UnreadableRun(f"{path} has no column of scores; set --metric to one of {', '.join(columns)}")
     for row in rows:
         yield ScoredOutput(
             candidate=as_text(row.get(candidate)),
@@ -99,7 +104,7 @@ def _wide(
     choice: Choice,
     path: Path,
 ) -> Iterator[ScoredOutput]:
-    """A column of numbers is a candidate."""
+    """Yield the outputs of a wide table; each column of numbers is a candidate."""
     others = {example, *TEXTS["input"], *TEXTS["target"]}
     candidates = [
         each
@@ -124,7 +129,7 @@ def _first(names: Sequence[str], columns: Sequence[str]) -> str | None:
 
 
 def _number(value: object) -> float | None:
-    """A score; csv files hold them as text."""
+    """A score as a number; CSV files contain scores as text."""
     if isinstance(value, str):
         try:
             return as_score(float(value))
@@ -137,7 +142,7 @@ READERS: Sequence[Reader] = (LmEvalSamples(), InspectLogs(), PromptfooResults(),
 """Readers of all formats; a file that no other reader recognises is a table."""
 
 HEAD = 1 << 16
-"""Number of bytes read from a file's start to recognise its format."""
+"""Number of bytes at a file's start that are read to recognise its format."""
 
 OUTPUTS, SCORES = "outputs", "scores"
 """Fields of an example that hold each candidate's output and score, by its model's name."""
@@ -147,7 +152,10 @@ NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(slots=True)
 class Cell:
-    """Result of a candidate on an example; of several repetitions, the mean score and the first output."""
+    """Result of a candidate on an example.
+
+    With several repetitions, the score is their mean and the output is the first one.
+    """
 
     source: Path
     output: str
@@ -155,7 +163,7 @@ class Cell:
 
     @property
     def score(self) -> float | None:
-        """Mean of the scores; None if no score exists."""
+        """Mean of the scores; None if there are no scores."""
         return sum(self.scores) / len(self.scores) if self.scores else None
 
 
@@ -164,23 +172,26 @@ class FinishedRun:
     """Outputs and scores of candidates on examples."""
 
     cells: dict[tuple[str, str], Cell]
-    """By candidate and example."""
+    """Results by candidate and example."""
     candidates: list[str]
     examples: dict[str, JsonObject]
-    """Input, target and task of each example, by its name."""
+    """Input, target and task of each example, by the example's name."""
     known: set[str] = field(default_factory=set)
-    """The candidates, to be looked up."""
+    """The candidates as a set, for fast tests of membership."""
     low: float = 0.0
     high: float = 1.0
-    """Range of the scores as the source has them; it becomes 0 to 1."""
+    """Upper end of the source's range of scores.
+
+    `rows` scales scores from this range to 0 to 1.
+    """
 
     @property
     def renamed(self) -> Mapping[str, str]:
-        """Candidates whose names are not valid names of models -> the names used instead."""
+        """New names of the candidates whose names are not valid for models, by old name."""
         return {each: name for each, name in model_names(self.candidates).items() if name != each}
 
     def rows(self) -> Iterable[JsonObject]:
-        """An example a line, with the outputs and scores of all candidates."""
+        """Yield a row for each example, with the outputs and scores of all candidates."""
         names = model_names(self.candidates)
         for key, example in self.examples.items():
             outputs, scores = {}, {}
@@ -193,7 +204,7 @@ class FinishedRun:
             yield {"id": key, **example, OUTPUTS: outputs, SCORES: scores}
 
     def spec(self, name: str, data: str, storage: str | None) -> JsonObject:
-        """The campaign that scores every candidate on every example, from the file of `rows`."""
+        """The campaign that scores all candidates on all examples, with data from `rows`."""
         n = len(self.candidates) * len(self.examples)
         return {
             "name": name,
@@ -222,15 +233,15 @@ def read_run(
     """Read the files of a finished run.
 
     Args:
-        files: Files of one or several formats; NAME=FILE names the candidate of a file with a single
+        files: Files in one or several formats; NAME=FILE sets the candidate's name for a file with a single
             candidate.
-        choice: The selected metric, filter and columns of the files.
-        format_: Name of the format; None recognises it file by file.
+        choice: The metric, filter and columns to read.
+        format_: Name of the format; None to recognise the format of each file.
         range_: Lowest and highest possible score.
 
     Raises:
-        UnreadableRun: If a file cannot be read, if the files have fewer than two candidates, or if a score is
-            outside the range.
+        UnreadableRun: A file cannot be read, the files have fewer than two candidates, or a score is outside
+            the range.
     """
     run = FinishedRun(cells={}, candidates=[], examples={}, low=range_[0], high=range_[1])
     for given in files:
@@ -239,17 +250,17 @@ def read_run(
         for each in _reader(path, format_).read(path, choice):
             _add(run, each, path, name or each.candidate)
         if len(run.cells) == before:
-            raise UnreadableRun(f"{path} adds no output; is it empty, or given twice?")
+            raise UnreadableRun(f"{path} adds no output; remove it if it is empty or given twice")
     if len(run.candidates) < 2:
         raise UnreadableRun(
-            f"{run.candidates[0]} is the only candidate, and nothing is there to compare it with; name the "
-            "files of others, too"
+            f"{run.candidates[0]} is the only candidate, so there is nothing to compare it with; name the "
+            "files of other candidates too"
         )
     return run
 
 
 def _named(given: str) -> tuple[str, Path]:
-    """The name before a file (empty without a name), and the file."""
+    """The name before a file, empty if there is none, and the file."""
     name, equals, path = given.partition("=")
     return (name, Path(path)) if equals and not Path(given).exists() else ("", Path(given))
 
@@ -257,11 +268,14 @@ def _named(given: str) -> tuple[str, Path]:
 def _add(run: FinishedRun, found: ScoredOutput, path: Path, candidate: str) -> None:
     candidate, key = storable(candidate), storable(found.example)
     if not candidate or not key:
-        raise UnreadableRun(f"{path}: an output has no name of its candidate or example")
+        raise UnreadableRun(
+            f"{path}: an output has no name of its candidate or example; choose the fields by --candidate "
+            "and --example"
+        )
     if found.score is not None and not run.low <= found.score <= run.high:
         raise UnreadableRun(
             f"{path}: the score {found.score:g} of {candidate} on {found.example} is outside "
-            f"{run.low:g} to {run.high:g}; give the range that scores can have: --range LOW,HIGH"
+            f"{run.low:g} to {run.high:g}; give the range of possible scores: --range LOW,HIGH"
         )
     if candidate not in run.known:
         run.known.add(candidate)
@@ -278,21 +292,23 @@ def _add(run: FinishedRun, found: ScoredOutput, path: Path, candidate: str) -> N
     if asked and example["input"] != asked:
         raise UnreadableRun(
             f"{path}: example {key} of {candidate} has another input than that of "
-            f"{run.candidates[0]}; candidates can be compared on the same examples only"
+            f"{run.candidates[0]}; give files with the same examples"
         )
     cell = run.cells.setdefault((candidate, key), Cell(path, storable(found.output)))
     if cell.source != path:
         raise UnreadableRun(
-            f"{path} and {cell.source} both have {candidate} on {key}; remove one, or name them: NAME={path}"
+            f"{path} and {cell.source} both have {candidate} on {key}; remove one, or give another candidate "
+            f"name: NAME={path}"
         )
     if found.score is not None:
         cell.scores.append(found.score)
 
 
 def model_names(candidates: Sequence[str]) -> Mapping[str, str]:
-    """A name without spaces, dots and slashes for each candidate, in order.
+    """A valid model name for each candidate, in order.
 
-    If names become equal, the candidate with exactly this name keeps it, and the others get a number.
+    Such a name has no spaces, dots or slashes. If several names become equal, the candidate with exactly this
+    name keeps it, and the others get a number.
     """
     found: dict[str, str] = {}
     taken = {each for each in candidates if _plain(each) == each}
@@ -315,27 +331,27 @@ def _reader(path: Path, format_: str | None) -> Reader:
     """The reader for a file's format.
 
     Raises:
-        UnreadableRun: If the file cannot be opened, or the format is unknown.
+        UnreadableRun: The file cannot be opened, or the format is unknown.
     """
     if format_ is not None:
         for reader in READERS:
             if reader.name == format_:
                 return reader
         raise UnreadableRun(
-            f"there is no format {format_!r}; formats are {', '.join(each.name for each in READERS)}"
+            f"there is no format {format_!r}; choose one of {', '.join(each.name for each in READERS)}"
         )
     row = _first_object(path)
     return next(each for each in READERS if each.recognises(path, row))
 
 
 def _first_object(path: Path) -> Mapping[str, object]:
-    """First JSON object of a file, read from its first `HEAD` bytes.
+    """The first JSON object of a file, parsed from its first `HEAD` bytes.
 
-    If these bytes do not parse, because the object is larger, the result has placeholder keys of the format
-    that they resemble. Empty if the file is compressed, is no JSON, or resembles no format.
+    If these bytes cannot be parsed, because the object is larger, the result has placeholder keys of the
+    format that they resemble. Empty if the file is compressed, is not JSON, or resembles no format.
 
     Raises:
-        UnreadableRun: If the file cannot be read.
+        UnreadableRun: The file cannot be read.
     """
     from winnow.tasks.finished_runs.scored_output import as_object
 
@@ -355,7 +371,10 @@ def _first_object(path: Path) -> Mapping[str, object]:
 
 
 def _keys(head: bytes) -> Mapping[str, object]:
-    """Placeholder keys of the format that the first bytes of a large object resemble; empty if of none."""
+    """Placeholder keys of the format that the first bytes of a large object resemble.
+
+    Empty if they resemble no format.
+    """
     text = head.decode("utf-8", "replace")
     if '"doc_id"' in text and '"doc"' in text:
         return {"doc_id": 0, "doc": {}, "filtered_resps": []}

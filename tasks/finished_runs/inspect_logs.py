@@ -26,10 +26,10 @@ from winnow.tasks.finished_runs.scored_output import (
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-"""Values of scores that are no numbers, as Inspect's `value_to_float` reads them."""
+"""Numbers for scores that are text, as in Inspect's `value_to_float`."""
 
 MEAN = (None, "mean")
-"""Reducers of epochs that are the mean of the epochs' scores."""
+"""Reducers of epochs that compute the mean of the epochs' scores."""
 
 ZSTANDARD = 93
 LOCAL_HEADER = "<4s5H3I2H"
@@ -38,14 +38,17 @@ LOCAL_HEADER = "<4s5H3I2H"
 DAMAGED = (
     OSError, ValueError, RuntimeError, EOFError, zlib.error, lzma.LZMAError, struct.error, zipfile.BadZipFile
 )  # fmt: skip
-"""Exceptions for an archive that is damaged, encrypted, or made by another version of the format."""
+"""Exceptions for an archive that is damaged, encrypted, or in another version of the format."""
 
 HEADER = "header.json"
 SAMPLES = "samples/"
 
 
 class InspectLogs:
-    """One log is one model on one task; the mean over epochs is the score of a sample."""
+    """Reader of Inspect's logs.
+
+    One log has the outputs of one model on one task. A sample's score is the mean over epochs.
+    """
 
     name = "inspect"
 
@@ -65,7 +68,7 @@ class InspectLogs:
 
 
 class _Log:
-    """A log; if it is an archive, its samples are read one by one."""
+    """A log; the samples of an archive are read one by one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -80,7 +83,9 @@ class _Log:
             require_plain(self._path)
             self._archive = zipfile.ZipFile(self._path)
         except DAMAGED as error:
-            raise UnreadableRun(f"{self._path} is no log of Inspect: {error}") from None
+            raise UnreadableRun(
+                f"{self._path} is not a log of Inspect: {error}; remove it or name the log"
+            ) from None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,16 +113,20 @@ class _Log:
         try:
             return as_object(json.loads(_content(self._archive, self._archive.getinfo(name))), self._path)
         except KeyError:
-            raise UnreadableRun(f"{self._path} has no {name}; it is no finished log of Inspect") from None
+            raise UnreadableRun(
+                f"{self._path} has no {name}, so it is not a finished log of Inspect; name a finished one"
+            ) from None
         except DAMAGED as error:
             raise UnreadableRun(f"{self._path}: {name} cannot be read: {error}") from None
 
 
 def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """A member of an archive; Inspect compresses by Zstandard, which Python 3.11 to 3.13 do not read.
+    """The contents of a member of an archive.
+
+    Inspect compresses by Zstandard, which Python 3.11 to 3.13 cannot read.
 
     Raises:
-        ValueError: If the member is larger than `MOST_BYTES`, or damaged.
+        ValueError: The member is larger than `MOST_BYTES`, or damaged.
     """
     if member.file_size > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 20:,} MiB")
@@ -143,8 +152,8 @@ def _require_means(header: Mapping[str, object], path: Path) -> None:
     found = reducers if isinstance(reducers, list) else [reducers]
     if other := [each for each in found if each not in MEAN]:
         raise UnreadableRun(
-            f"{path} reduces epochs by {as_text(other[0])}, and here the score of a sample is the mean of "
-            "its epochs: score the log again with --epochs-reducer mean"
+            f"{path} reduces epochs by {as_text(other[0])}, but Winnow needs the mean of the epochs of a "
+            "sample; score the log again with --epochs-reducer mean"
         )
 
 

@@ -1,4 +1,4 @@
-"""Exports of Langfuse: traces or items of dataset runs with their scores, as JSON."""
+"""Exports of Langfuse as JSON: traces or items of dataset runs, with scores."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,10 @@ EXAMPLES = ("datasetItemId", "metadata.datasetItemId", "metadata.dataset_item_id
 
 
 class LangfuseExport:
-    """One object is one trace or item; a trace without a dataset item is known by its input."""
+    """Reader of Langfuse's exports.
+
+    One object is one trace or item. A trace without a dataset item is identified by its input.
+    """
 
     name = "langfuse"
 
@@ -44,7 +47,10 @@ class LangfuseExport:
         for row in rows:
             named = field_of(row, candidate)
             if named is None:
-                raise UnreadableRun(f"{path}: an entry has no {candidate}, which names its candidate")
+                raise UnreadableRun(
+                    f"{path}: an entry has no {candidate}, which names its candidate; choose another field "
+                    "by --candidate"
+                )
             inputs = as_text(row.get("input"))
             key = field_of(row, *([choice.example] if choice.example else EXAMPLES))
             yield ScoredOutput(
@@ -66,19 +72,22 @@ def _rows(path: Path) -> Iterator[Mapping[str, object]]:
 
 
 def _candidate_field(rows: list[Mapping[str, object]], path: Path) -> str:
-    """The first field that has more than one value."""
+    """The first field with more than one value."""
     for name in CANDIDATES:
         if len({json.dumps(field_of(row, name)) for row in rows}) > 1:
             return name
     looked = ", ".join(CANDIDATES)
     raise UnreadableRun(
-        f"{path}: no field of {looked} differs between rows, so candidates cannot be told apart; "
-        "name the field: --candidate FIELD"
+        f"{path}: none of the fields {looked} differs between rows, so candidates cannot be "
+        "distinguished; name the field: --candidate FIELD"
     )
 
 
 def _scores(row: Mapping[str, object]) -> dict[str, float]:
-    """Scores by name: of a list of named ones, or of an object; of several of one name the last."""
+    """Scores by name, from an object or a list of named scores.
+
+    If a list has several scores of one name, the last one counts.
+    """
     given = row.get("scores")
     pairs: list[tuple[object, object]] = []
     if isinstance(given, Mapping):

@@ -17,11 +17,14 @@ from winnow.tasks.finished_runs.scored_output import (
 
 FILE = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d{2}-\d{2}T[\d.:-]+\.jsonl(\.gz)?$")
 QUESTIONS = ("question", "query", "problem", "prompt", "input", "text", "sentence")
-"""Fields of a document that usually hold the question."""
+"""Fields of a document that usually contain the question."""
 
 
 class LmEvalSamples:
-    """One file is one model on one task; the folder that it lies in names the model."""
+    """Reader of lm-eval's samples.
+
+    One file has the outputs of one model on one task. The model's name is the name of the file's folder.
+    """
 
     name = "lm-eval"
 
@@ -41,7 +44,7 @@ class LmEvalSamples:
             if str(row.get("filter", "none")) != filter_:
                 continue
             if row.get("doc_id") is None:
-                raise UnreadableRun(f"{path}: a line has no doc_id; is the file whole?")
+                raise UnreadableRun(f"{path}: a line has no doc_id; copy the complete file")
             yield ScoredOutput(
                 candidate=model,
                 example=f"{task}/{row['doc_id']}",
@@ -61,7 +64,10 @@ def _metric(row: Mapping[str, object], choice: Choice, path: Path) -> str:
         known = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"}
         names = [key for key, value in row.items() if key not in known and as_score(value) is not None]
     if not names:
-        raise UnreadableRun(f"{path} has no metric by document, so it cannot be compared example by example")
+        raise UnreadableRun(
+            f"{path} has no metric of single documents, so it cannot be compared example by example; use a "
+            "task that has one"
+        )
     return chosen("metric", names, choice.metric, path=path)
 
 
@@ -73,7 +79,7 @@ def _output(row: Mapping[str, object]) -> str:
 
 
 def _input(row: Mapping[str, object]) -> str:
-    """The question of a document, else the whole prompt."""
+    """The question of a document, or else the whole prompt."""
     doc = row.get("doc")
     if isinstance(doc, Mapping):
         for name in QUESTIONS:

@@ -16,14 +16,21 @@ from winnow.tasks.finished_runs.scored_output import (
 )
 
 METRICS = ("success", "score")
-"""Whether all assertions passed, which promptfoo's table counts; and their weighted mean."""
+"""Names of the metrics.
+
+"success" is whether all assertions passed, which promptfoo's table counts; "score" is their weighted
+mean.
+"""
 
 ERROR = 2
-"""`failureReason` of a row whose provider failed, so that it has no score."""
+"""`failureReason` of a row without a score because its provider failed."""
 
 
 class PromptfooResults:
-    """One file has several providers and prompts; `score` is a number from 0 to 1."""
+    """Reader of promptfoo's results.
+
+    One file can have several providers and prompts; `score` is a number from 0 to 1.
+    """
 
     name = "promptfoo"
 
@@ -35,7 +42,9 @@ class PromptfooResults:
         """See `Reader`."""
         metric = choice.metric or METRICS[0]
         if metric not in METRICS:
-            raise UnreadableRun(f"results of promptfoo have the metrics {', '.join(METRICS)}, not {metric!r}")
+            raise UnreadableRun(
+                f"results of promptfoo have no metric {metric!r}; choose one of {', '.join(METRICS)}"
+            )
         found = _rows(json_object(path))
         rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
         prompts = {_prompt(row) for row in rows}
@@ -53,7 +62,7 @@ class PromptfooResults:
 
 
 def _rows(content: Mapping[str, object]) -> object:
-    """The list of rows; newer versions store it one level deeper."""
+    """The list of rows, which newer versions store one level deeper."""
     found = content.get("results")
     return found.get("results") if isinstance(found, Mapping) else found
 
@@ -82,7 +91,7 @@ def _input(row: Mapping[str, object]) -> str:
 
 
 def _target(row: Mapping[str, object]) -> object:
-    """The value of the first assertion that has one."""
+    """The value of the first assertion with a value."""
     asserts = field_of(row, "testCase.assert")
     for each in asserts if isinstance(asserts, list) else ():
         if isinstance(each, Mapping) and isinstance(each.get("value"), str | int | float):

@@ -1,4 +1,4 @@
-"""The outputs that every reader yields, the choice of what it reads, and files with one JSON object."""
+"""The interface of readers of finished runs, and functions that they share."""
 
 import json
 import math
@@ -13,53 +13,53 @@ from winnow.tasks.errors import SpecError
 
 
 class UnreadableRun(SpecError):
-    """A file of results that cannot be read; the message names the file and the remedy."""
+    """A file of results cannot be read; the message names the file and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredOutput:
-    """One output of a candidate with its score."""
+    """One output of a candidate, with its score."""
 
     candidate: str
     example: str
-    """Name of the example within its source, the same for all candidates."""
+    """Name of the example in its source; the same for all candidates."""
     score: float | None
-    """The source's score, before `Choice.scale`; None if the output has no score."""
+    """The source's score, before it is scaled to 0 to 1; None if the output has no score."""
     output: str = ""
     input: str = ""
     targets: Sequence[str] = ()
     group: str = ""
-    """The task that the example belongs to; empty if the source has one only."""
+    """The task to which the example belongs; empty if the source has only one task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Selection of the numbers that are read from a file with several."""
+    """Selection of what to read from files with several metrics, filters or columns."""
 
     metric: str | None = None
-    """Name of the score."""
+    """Name of the score to read."""
     filter: str | None = None
-    """lm-eval's filter of outputs."""
+    """Name of lm-eval's filter of outputs."""
     candidate: str | None = None
-    """Column, or dotted name, that identifies candidates."""
+    """Column or dotted name of the field that identifies candidates."""
     example: str | None = None
-    """Column, or dotted name, that identifies examples."""
+    """Column or dotted name of the field that identifies examples."""
 
 
 class Reader(Protocol):
-    """Reads one format."""
+    """Reader of one format of results."""
 
     name: str
-    """Name of the format, as in `--format`."""
+    """Name of the format in `--format`."""
 
     def recognises(self, path: Path, row: Mapping[str, object]) -> bool:
-        """Whether a file is of this format, by its name and its first object."""
+        """Whether a file is in this format, judging by its name and its first object."""
 
     def read(self, path: Path, choice: Choice) -> Iterator[ScoredOutput]:
         """Yield all outputs of a file.
 
         Raises:
-            UnreadableRun: If the file does not have the expected format, or lacks a requested name.
+            UnreadableRun: The file does not have the expected format, or lacks a requested name.
         """
 
 
@@ -68,30 +68,30 @@ def chosen(kind: str, names: Sequence[str], wanted: str | None, *, path: Path) -
 
     Args:
         kind: Name of the option: `metric` or `filter`.
-        names: Names in the file, in its order.
+        names: Names in the file, in order.
         wanted: The requested name; None if the option was not given.
-        path: The file, for the message.
+        path: The file, for error messages.
 
     Raises:
-        UnreadableRun: If no name was requested and the file does not have exactly one, or if the requested
-            name is missing.
+        UnreadableRun: The requested name is missing, or no name was requested and the file does not have
+            exactly one.
     """
     listed = ", ".join(names) or "none"
     if wanted is not None:
         if wanted not in names:
-            raise UnreadableRun(f"{path} has no {kind} {wanted!r}; it has {listed}")
+            raise UnreadableRun(f"{path} has no {kind} {wanted!r}; choose one of: {listed}")
         return wanted
     if len(names) != 1:
         if not names:
             raise UnreadableRun(f"{path} has no {kind}")
         raise UnreadableRun(
-            f"{path} has several of the kind {kind}: {listed}; choose one: --{kind} {names[0]}"
+            f"{path} has more than one {kind}: {listed}; choose one, such as --{kind} {names[0]}"
         )
     return names[0]
 
 
 def as_score(value: object) -> float | None:
-    """A finite number or a truth value as a number; None for all else."""
+    """A finite number or a boolean as a number; None for all other values."""
     if isinstance(value, bool | int | float):
         try:
             number = float(value)
@@ -102,7 +102,10 @@ def as_score(value: object) -> float | None:
 
 
 def as_text(value: object) -> str:
-    """A value of JSON as text: texts unchanged, messages by their content, all other values as JSON."""
+    """A JSON value as text.
+
+    Texts are unchanged, messages become their content, and all other values become JSON.
+    """
     import json
 
     if isinstance(value, str):
@@ -116,7 +119,7 @@ def as_text(value: object) -> str:
 
 
 def as_texts(value: object) -> tuple[str, ...]:
-    """Targets as a tuple of texts; the value is a list, a single target, or None."""
+    """Targets as a tuple of texts; the value can be a list, a single target, or None."""
     if value is None or value == "":
         return ()
     values = value if isinstance(value, list) else [value]
@@ -124,7 +127,7 @@ def as_texts(value: object) -> tuple[str, ...]:
 
 
 def field_of(row: Mapping[str, object], *names: str) -> object:
-    """The value of the first of several dotted names that a row has; None if it has none of them."""
+    """The value of the first of several dotted names that a row has; None if none."""
     for name in names:
         found = value_of(row, name)
         if not isinstance(found, Missing) and found is not None:
@@ -133,18 +136,18 @@ def field_of(row: Mapping[str, object], *names: str) -> object:
 
 
 MOST_BYTES = 1 << 30
-"""Largest file that is read whole."""
+"""Maximum size of a file that is read as a whole."""
 
 
 def json_object(path: Path) -> Mapping[str, object]:
-    """The object of a file; a list is the value of its key `data`.
+    """The JSON object of a file; a list becomes the value of the key `data`.
 
     Raises:
-        UnreadableRun: If the file is too large or holds no object.
+        UnreadableRun: The file is too large, or contains neither an object nor a list.
     """
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise UnreadableRun(f"{path} has more than {MOST_BYTES >> 20:,} MiB; split it")
+            raise UnreadableRun(f"{path} is larger than {MOST_BYTES >> 20:,} MiB; split it")
         return as_object(json.loads(read_text(path)), path)
     except OSError as error:
         raise UnreadableRun(f"{path} cannot be read: {error.strerror or error}") from error
@@ -153,13 +156,15 @@ def json_object(path: Path) -> Mapping[str, object]:
 
 
 def as_object(value: object, path: Path) -> Mapping[str, object]:
-    """A value that has to be an object, or a list of objects.
+    """Check that a value is an object or a list.
+
+    A list becomes the value of the key `data` of an object.
 
     Raises:
-        UnreadableRun: If the value is neither.
+        UnreadableRun: The value is neither.
     """
     if isinstance(value, list):
         return {"data": value}
     if not isinstance(value, dict):
-        raise UnreadableRun(f"{path} holds neither an object nor a list; is it a file of results?")
+        raise UnreadableRun(f"{path} contains neither an object nor a list; name a file of results")
     return value

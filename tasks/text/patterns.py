@@ -1,4 +1,4 @@
-"""A user's regular expressions, run on text that may be hostile."""
+"""Users' regular expressions, applied to text that may be hostile."""
 
 from collections import deque
 
@@ -8,21 +8,26 @@ TIMEOUT_SECONDS = 2.0  # a linear pattern reads a megabyte in a tenth of this
 TARGET = "{target}"
 
 LONGEST = 10_000
-"""Maximum length of a pattern; some take quadratic time to compile and search."""
+"""Maximum length of a pattern, because some patterns take quadratic time.
+
+The time is for compiling as well as searching.
+"""
 
 LARGEST = 20_000
-"""Maximum parts of a pattern with repeats expanded, as `regex` does up to the minimum count: (ab){3} has
-6."""
+"""Maximum number of parts of a pattern with repeats expanded to their minimum count.
+
+`regex` expands repeats this way: (ab){3} has 6 parts.
+"""
 
 _PART = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{ *(\d*) *(?:, *\d* *)?\}|.", regex.DOTALL)
 _CALL = regex.compile(r"\(\?(?:R|[0-9]|&|P>)")
 
 
 def compiled(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
-    """The compiled pattern.
+    """Compile a pattern.
 
     Raises:
-        ValueError: If the pattern is not a regular expression, or takes gigabytes.
+        ValueError: The pattern is not a regular expression, or would take gigabytes.
     """
     if problem := _problem(pattern):
         raise ValueError(f"{pattern[:80]!r} {problem}")
@@ -34,22 +39,20 @@ def compiled(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
 
 
 def _problem(pattern: str) -> str | None:
-    """Why a pattern must not be compiled; None if it may."""
+    """The reason why a pattern must not be compiled; None if it can be."""
     if len(pattern) > LONGEST:
         return f"has {len(pattern):,} characters; give a pattern of at most {LONGEST:,}"
-    # Only what is neither escaped nor in a set calls.
+    # A call is neither escaped nor inside a set.
     plain = "".join(each[0] for each in _PART.finditer(pattern) if len(each[0]) == 1)
     if _CALL.search(plain):
-        return "calls a group again, which takes memory without end; write it without (?R), (?1) and (?&name)"
+        return "calls a group again, which can exhaust the memory; write it without (?R), (?1) and (?&name)"
     if _size(pattern) > LARGEST:
-        return (
-            f"has more than {LARGEST:,} parts once its repeats are written out; repeat less, or use + and *"
-        )
+        return f"has more than {LARGEST:,} parts with its repeats expanded; repeat less, or use + and *"
     return None
 
 
 def _size(pattern: str) -> int:
-    """Parts of a pattern with repeats expanded to their minimum count."""
+    """Number of parts of a pattern with repeats expanded to their minimum count."""
     finished, last = [0], [0]
     """By group depth: number of parts before the last one, and of the last one."""
     for part in _PART.finditer(pattern):
@@ -71,14 +74,14 @@ _WORD = regex.compile(r"\w")
 
 
 def last_answer(pattern: regex.Pattern[str], text: str, *, is_cut: bool = False) -> str | None:
-    """The answer of the last match, without surrounding white space; None if there is no match.
+    """The answer of the last match, without surrounding spaces; None without match.
 
     The answer is group 1 of the match, or the whole match if the pattern has no groups or group 1 did not
-    match. The last match counts because a model quotes or considers others before its final answer. So in a
-    text that was cut off (`is_cut`) it counts only if no word follows it.
+    match. The last match counts, because a model quotes or considers other answers before its final one. So
+    in a text that was cut off (`is_cut`), it counts only if no word follows.
 
     Raises:
-        TimeoutError: If all matches together took longer than `TIMEOUT_SECONDS`, or ran out of memory.
+        TimeoutError: All matches together took longer than `TIMEOUT_SECONDS`, or too much memory.
     """
     try:
         last = deque(pattern.finditer(text, timeout=TIMEOUT_SECONDS), maxlen=1)

@@ -1,4 +1,7 @@
-"""Numbers and lists in sentences and tables: estimates, intervals, amounts, shares, counts, names."""
+"""Format numbers and lists for sentences and tables.
+
+These are estimates, intervals, amounts, shares, counts and names.
+"""
 
 import math
 import re
@@ -14,16 +17,16 @@ def rounded(value: float, sign: str = "") -> str:
     """Round to three decimals, or more if the result would wrongly read as 0, 1 or -1.
 
     Args:
-        value: A score, a share, or a difference of two.
+        value: A score, a share, or a difference of two of these.
         sign: "+" to always write the sign.
     """
     return _written(value, sign, ROUND_HALF_EVEN)
 
 
 def ends(lower: float, upper: float, sign: str = "") -> tuple[str, str]:
-    """The ends of an interval, each rounded outward, so that the written interval contains the exact one.
+    """The ends of an interval, each rounded outward.
 
-    If both are one number, it is rounded as by `rounded`.
+    So the written interval contains the exact one. If both ends are equal, they are rounded as by `rounded`.
     """
     if lower == upper:
         return rounded(lower, sign), rounded(upper, sign)
@@ -36,8 +39,8 @@ def span(lower: float, upper: float) -> str:
 
 
 def with_decimals(value: float, decimals: int, direction: str) -> Decimal:
-    """Round a finite number to `decimals` in a direction of `decimal`; zero has no sign."""
-    exact = Decimal(f"{value:.{MOST_DECIMALS}f}")  # a sum that is 0.3 but for its last bits is 0.3
+    """Round a finite number in a direction of the module `decimal`; zero has no sign."""
+    exact = Decimal(f"{value:.{MOST_DECIMALS}f}")  # a sum that differs from 0.3 in the last bits is 0.3
     return exact.quantize(Decimal(1).scaleb(-decimals), direction) + 0
 
 
@@ -51,7 +54,10 @@ def _written(value: float, sign: str, direction: str) -> str:
 
 
 def amount(value: float) -> str:
-    """A displayed number: thousands separated, at most three decimals, or more if it would read as 0."""
+    """A number with thousands separated and at most three decimals.
+
+    More decimals are written if it would read as 0.
+    """
     plain = f"{value:,.3f}"
     if value and not float(plain.replace(",", "")):
         return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
@@ -59,13 +65,16 @@ def amount(value: float) -> str:
 
 
 def about(count: int) -> str:
-    """A count with two significant digits, thousands apart."""
+    """A count with two significant digits and thousands separated."""
     digits = len(str(count))
     return f"{round(count, 2 - digits) if digits > 2 else count:,}"
 
 
 def percentage(share: float, decimals: int = 1) -> str:
-    """A share in percent with `decimals`, or more if it would wrongly read as none or all."""
+    """A share in percent, with `decimals` decimals.
+
+    More decimals are written if it would wrongly read as 0 or 100%.
+    """
     texts = [f"{100.0 * share:.{each}f}" for each in range(decimals, 8)]
     return f"{next((text for text in texts if float(text) not in (0.0, 100.0)), texts[0])}%"
 
@@ -76,12 +85,15 @@ def count_of(number: int, what: str) -> str:
 
 
 def there_already(number: int) -> str:
-    """The words for items that were stored before."""
+    """A phrase for a number of items that were stored before."""
     return f"{number:,} {'was' if number == 1 else 'were'} there already"
 
 
 def percent(delta: float) -> str:
-    """1 - delta in percent, with all significant digits: 99.9% is not 100%."""
+    """1 - delta in percent, with all significant digits.
+
+    So 99.9% does not become 100%.
+    """
     return f"{100.0 * (1.0 - delta):.10g}%"
 
 
@@ -92,12 +104,12 @@ def points(difference: float) -> str:
 
 
 def risk_of(delta: float) -> str:
-    """An error probability, such as "5% risk of error"."""
+    """An error probability as a phrase, such as "5% risk of error"."""
     return f"{100.0 * delta:.10g}% risk of error"
 
 
 def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Names for a sentence; above `most` only their number."""
+    """Names for a sentence; of more than `most` names, the rest is only counted."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 

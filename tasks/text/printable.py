@@ -7,23 +7,29 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 LONGEST = 2_000
-"""Maximum length of a displayed line; of a longer one, both ends are shown."""
+"""Maximum length of a displayed line; a longer line is displayed without its middle."""
 
 HEAD = 1_500
-"""Number of these characters from the line's beginning."""
+"""Number of characters that are displayed from the beginning of a longer line."""
 
 _MARKUP = re.compile(
     r"[]!#$&*<>@[\\_`|~]|(?<=])\(|:(?=[\w+/-])|(?<=www)\.|^\s*[-+=]|^\s*[0-9]+(?:\)|\.(?=\s|$))",
     re.IGNORECASE,
 )
-"""Matches everything that may begin a span, a table row, an entity, a formula, a mention, an emoji or a link,
-bare or in brackets, anywhere, and what begins a list or underlines a heading at the beginning of a line."""
+"""Matches all characters with a meaning in Markdown.
+
+Anywhere these are the beginnings of spans, table rows, entities, formulas, mentions, emojis, and links,
+bare or in brackets; at the start of a line, also of lists and of lines under a heading.
+"""
 
 _LINE_ENDS = re.compile(r"\s*[\n\r\u2028\u2029]\s*")
 
 
 def printable(text: str) -> str:
-    """Text without terminal control: unprintable characters except line ends become a dot."""
+    """Text with dots instead of unprintable characters except line ends.
+
+    So the text cannot control a terminal.
+    """
     return "".join(c if c.isprintable() or c == "\n" else "\N{MIDDLE DOT}" for c in text)
 
 
@@ -78,12 +84,15 @@ def _spellings(secret: str) -> set[str]:
 
 
 def _behind_a_backslash(found: re.Match[str]) -> str:
-    """The match, with a backslash before its last character, which is the markup."""
+    """The match with a backslash before its last character, which is the markup."""
     return f"{found[0][:-1]}\\{found[0][-1]}"
 
 
 def shortened(text: str) -> str:
-    """The text with lines of bounded length; a long line keeps both ends, with place and remedy."""
+    """The text with lines of bounded length.
+
+    A long line keeps its beginning and end, where error messages have the place and the remedy.
+    """
     lines = text.split("\n")
     return "\n".join(
         line if len(line) <= LONGEST else f"{line[:HEAD]} … {line[HEAD - LONGEST + 3 :]}" for line in lines

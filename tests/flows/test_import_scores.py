@@ -111,7 +111,7 @@ def test_an_output_that_is_not_there_is_no_score(tmp_path):
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        (["--metric", "f1"], "have the metrics success, score, not 'f1'"),
+        (["--metric", "f1"], "have no metric 'f1'; choose one of success, score"),
         (["--range", "5"], "--range 5: write two numbers"),
         (["--format", "wandb"], "there is no format 'wandb'"),
     ],

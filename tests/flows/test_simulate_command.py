@@ -269,7 +269,7 @@ BAD_DUELS = {
     ),
     "contradiction": (
         ["b,0.3,0.5"],
-        "'a' is preferred to 'b' at 0.8, 'b' to 'a' at 0.3; the two must add up",
+        "'a' is preferred to 'b' at 0.8, 'b' to 'a' at 0.3; make the two add up",
     ),
     "shape": (["b,0.2,0.5", "c,0.1,0.1"], "has 3 rows and 2 columns of numbers"),
 }

@@ -44,7 +44,7 @@ def test_the_cluster_is_in_the_identity_and_absent_without_one(checked):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"doc": None}, "example 1 has no value in doc, so its cluster is not known"),
+        ({"doc": None}, "example 1 has no value in doc, so its cluster is unknown"),
         ({"doc": ["a"]}, "example 1 has a list or an object in doc"),
         ({"doc": "same"}, "doc has the same value in every example"),
     ],

@@ -61,12 +61,15 @@ def test_rows_are_read_as_they_are_asked_for(shards):
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("shards/none-*", "no file is named like shards/none-*"),
-        (["shards/part-0.jsonl", "shards/*.jsonl"], "shards/part-0.jsonl is named twice; name every file"),
-        ("shards", "shards is a folder; name a file in it, or all as shards/*.jsonl"),
+        ("shards/none-*", "no file matches shards/none-*"),
+        (["shards/part-0.jsonl", "shards/*.jsonl"], "shards/part-0.jsonl is named twice; name each file"),
+        ("shards", "shards is a folder; name a file in it, or all files as shards/*.jsonl"),
         ("shards/x.parquet.gz", "unknown suffix '.parquet.gz'"),
-        ("shards/cut.jsonl.gz", "shards/cut.jsonl.gz is not a whole gzip file"),
-        ("shards/none.jsonl.gz", "is not compressed, as its suffix says; rename it to shards/none.jsonl"),
+        ("shards/cut.jsonl.gz", "shards/cut.jsonl.gz is not a complete gzip file"),
+        (
+            "shards/none.jsonl.gz",
+            "is not compressed, although its suffix is .gz; rename it to shards/none.jsonl",
+        ),
         (["shards/part-0.jsonl", "shards/odd.csv.gz"], "shards/odd.csv.gz, line 2: not UTF-8"),
         (["shards/part-0.jsonl", "shards/more.jsonl"], "0.jsonl, line 1 and shards/more.jsonl, line 1"),
     ],
@@ -102,12 +105,12 @@ def test_a_filter_leaves_rows_out_before_they_are_counted(expression, wanted):
     [
         ("level ==", "line 1 of the template: "),
         ("level }} {{ level", "line 1 of the template: "),
-        ("level > 1 level", "something stands after the end of the expression"),
+        ("level > 1 level", "there is text after the end of the expression"),
         ("other > 1", "row 0: the template failed: 'other' is undefined"),
         ("input > 1", "row 0: the template failed: '>' not supported"),
         ("range(3)", "range() is not allowed"),
         ("input.__class__", ".__class__ is not allowed"),
-        ("level * 'x'", "only numbers can stand beside *"),
+        ("level * 'x'", "* needs numbers on both sides"),
     ],
 )
 def test_a_filter_that_fails_is_one_sentence_at_its_key(expression, sentence):
@@ -118,7 +121,7 @@ def test_a_filter_that_fails_is_one_sentence_at_its_key(expression, sentence):
 
 
 def test_a_filter_that_leaves_nothing_is_refused():
-    with pytest.raises(DatasetError, match=r"dataset\.filter: rows has no rows for which level > 5 holds"):
+    with pytest.raises(DatasetError, match=r"dataset\.filter: rows has no rows for which level > 5 is true"):
         keys(Selection(filter="level > 5"))
 
 

@@ -227,12 +227,12 @@ def test_a_missing_file_names_where_it_was_looked_for(tmp_path, monkeypatch):
         ),
         ("d.jsonl", b"[" * 200_000, "line 1: not JSON"),
         ("d.jsonl", b'{"id": 1}\n{"a": "\xff"}', "line 2: not UTF-8; save the file as UTF-8"),
-        ("d.jsonl", b"[1]\n", "line 1: holds a list; a row is an object"),
-        ("d.jsonl", b"\n \n", "has no rows; add some"),
+        ("d.jsonl", b"[1]\n", "line 1: contains a list; write an object"),
+        ("d.jsonl", b"\n \n", "has no rows; add examples"),
         ("d.json", b'[{"id": 1},\n oops]', "line 2: not JSON (Expecting value, column 2)"),
-        ("d.json", b'{"rows": []}', "holds an object; a .json dataset is one list of objects"),
-        ("d.json", b'[{"id": 1}, 2]', "item 2: holds a number; a row is an object"),
-        ("d.csv", b"id,question,answer\n", "has no rows; add some"),
+        ("d.json", b'{"rows": []}', "contains an object, but a .json dataset is one list of objects"),
+        ("d.json", b'[{"id": 1}, 2]', "item 2: contains a number; write an object"),
+        ("d.csv", b"id,question,answer\n", "has no rows; add examples"),
         ("d.csv", b"id,question,answer\n1,2,3\n\n4,5\n", "line 4: 2 cells under 3 column names"),
         (
             "d.csv",
@@ -240,7 +240,7 @@ def test_a_missing_file_names_where_it_was_looked_for(tmp_path, monkeypatch):
             "line 2: 2 cells under 1 column names; its columns are separated by s",
         ),
         ("d.csv", b'id,question,answer\n1,"2\n\n3', "line 4: not CSV"),
-        ("d.csv", b"id,id,answer\n1,2,3\n", "has two columns 'id'; rename one of them"),
+        ("d.csv", b"id,id,answer\n1,2,3\n", "has two columns 'id'; rename one"),
         ("d.parquet", b"PAR1 not really", "is not a Parquet file"),
     ],
 )
@@ -290,7 +290,7 @@ def test_a_column_may_have_a_semicolon_in_its_name(tmp_path):
 
 def test_repeated_ids_name_both_lines(jsonl):
     path = jsonl('{"id": 7, "input": "a"}', "", '{"id": "7", "input": "b"}')
-    assert "line 3: the id '7' occurs twice; ids must be different" in refusal(path, {"id": "id"})
+    assert "line 3: the id '7' occurs twice, but ids must be different" in refusal(path, {"id": "id"})
 
 
 def test_of_rows_that_are_the_same_the_first_keeps_its_key_and_later_ones_get_a_number(jsonl):
@@ -303,8 +303,8 @@ def test_of_rows_that_are_the_same_the_first_keeps_its_key_and_later_ones_get_a_
     ]  # fmt: skip
     assert [each.fields["input"] for each in dataset.examples] == rows
     assert dataset.remarks == (
-        f"3 rows are the same as an earlier one ({path}, line 3 as {path}, line 1), and each is an example "
-        "of its own; remove them if that is not meant",
+        f"3 rows are the same as an earlier row (for example {path}, line 3 and {path}, line 1), and each is "
+        "a separate example; remove the repeated rows if this is not intended",
     )
 
 
@@ -334,17 +334,19 @@ def test_what_cannot_be_stored_is_left_out_and_named_and_nothing_may_use_it(tmp_
     part = f"{name}.bytes" if name.startswith("picture") else name
     assert [each.key for each in dataset.examples] == ["a", "b"]
     assert kind in dataset.left_out[part]
-    assert dataset.remarks[0].startswith(f"field {part!r} holds ")
+    assert dataset.remarks[0].startswith(f"field {part!r} contains ")
     kept = dict(dataset.examples[0].fields)
     assert kept.pop(name, None) == {"picture": {"path": "p"}, "pictures": [{"path": "p"}]}.get(name)
     assert kept == plain.examples[0].fields
-    with pytest.raises(TemplateError, match=f"field '{part}' holds .*, which cannot be stored; convert it"):
+    with pytest.raises(
+        TemplateError, match=f"field '{part}' contains .*, which cannot be stored; convert it"
+    ):
         compile_template(f"{{{{ {part} }}}}", dataset.field_names)
     for role in ("id", "input", "target"):
-        assert f"row 1: column {part!r} holds " in refusal(path, {"id": "id", role: name})
+        assert f"row 1: column {part!r} contains " in refusal(path, {"id": "id", role: name})
     for condition in (f"{part} == 1", f"row.{part} is none"):
         with pytest.raises(
-            TemplateError, match=f"row 1: field '{part}' holds .*, which cannot be stored; write"
+            TemplateError, match=f"row 1: field '{part}' contains .*, which cannot be stored; write"
         ):
             selected(path, condition)
     assert selected(path, f"{part} is not defined or id == 'a'")[0].key == "a"
@@ -398,7 +400,7 @@ def test_empty_rows_and_columns_of_a_spreadsheet_are_left_out(tmp_path, name):
         ("2", "n2", ("y",)),
     ]
     assert dataset.field_names == ("id", "input")
-    assert [each.partition(" and left out")[0] for each in dataset.remarks] == {
+    assert [each.partition(" and skipped")[0] for each in dataset.remarks] == {
         "last row": ["a row is empty"], "last rows": ["4 rows are empty"], "both": ["a row is empty"],
     }.get(name, [])  # fmt: skip
 
@@ -417,7 +419,9 @@ def test_what_is_empty_and_could_be_stored_stays(tmp_path):
 def test_a_cell_under_no_name_is_refused(tmp_path):
     path = tmp_path / "d.csv"
     path.write_text("input,,\na,,note\n")
-    assert "line 2: 3 cells under 1 column names; quote cells that hold commas, or name" in refusal(path, {})
+    assert "line 2: 3 cells under 1 column names; quote cells that contain commas, or name" in refusal(
+        path, {}
+    )
     path.write_text("input,,x,,\na,,b,,\n")
     assert load_dataset(path, {}).examples[0].fields == {"input": "a", "": "", "x": "b"}
 
@@ -436,8 +440,8 @@ def test_rows_of_nulls_are_left_out_of_any_format(tmp_path):
     ("fields", "sentence"),
     [
         ({"targt": "a"}, "dataset.fields.targt: unknown role 'targt'; did you mean 'target'?"),
-        ({"input": "q", "target": "q"}, "so the models would see the target"),
-        ({"id": "q", "target": "q"}, "so the models would see the target"),
+        ({"input": "q", "target": "q"}, "so models would see the target"),
+        ({"id": "q", "target": "q"}, "so models would see the target"),
     ],
 )
 def test_a_mapping_that_cannot_be_right_is_refused(jsonl, fields, sentence):

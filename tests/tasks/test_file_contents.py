@@ -68,14 +68,14 @@ def test_a_file_that_is_something_else_is_called_so(file, name):
     path, content, what, remedy = OTHER[name]
     with pytest.raises(DatasetError) as refused:
         load_dataset(file(path, content), FIELDS)
-    assert refused.value.message == f"{path} is {what}, which its suffix does not say; {remedy}"
+    assert refused.value.message == f"{path} is {what}, which does not match its suffix; {remedy}"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
         ("d.tsv", "id\tinput\n1\t2\n", "unknown suffix '.tsv'; did you mean '.csv'?"),
-        ("d.json", '{"n": 1, "data": [1]}', "is one list of objects: write what is under 'data' alone"),
+        ("d.json", '{"n": 1, "data": [1]}', "is one list of objects; save only the list 'data'"),
         ("d.jsonl", LIST[:-9], "d.jsonl, line 10: not JSON"),
         ("d.json", LINES[:-9], "d.json, line 2: not JSON"),
     ],

@@ -112,11 +112,11 @@ def test_a_metric_and_a_filter_are_chosen_where_there_are_several(tmp_path):
     both = {"metrics": ["acc", "acc_norm"], "acc": 1.0, "acc_norm": 0.0}
     files = [lm_eval(tmp_path, name, [1] * N, **both) for name in "ab"]
     with pytest.raises(
-        UnreadableRun, match=r"several of the kind metric: acc, acc_norm; choose one: --metric acc$"
+        UnreadableRun, match=r"more than one metric: acc, acc_norm; choose one, such as --metric acc$"
     ):
         read_run(files, Choice())
     assert means(read_run(files, Choice(metric="acc_norm"))) == {"a": 0.0, "b": 0.0}
-    with pytest.raises(UnreadableRun, match="has no metric 'f1'; it has acc, acc_norm"):
+    with pytest.raises(UnreadableRun, match="has no metric 'f1'; choose one of: acc, acc_norm"):
         read_run(files, Choice(metric="f1"))
     filters = tmp_path / "c" / "samples_sums_2026-11-29T11-35-10.421118.jsonl"
     filters.parent.mkdir()
@@ -131,7 +131,9 @@ def test_two_files_of_one_model_need_names(tmp_path):
     for name in "xy":
         (tmp_path / name).mkdir()
         files.append(lm_eval(tmp_path / name, "same", [1, 1, 0, 1, 1]))
-    with pytest.raises(UnreadableRun, match=r"both have same on sums/0; remove one, or name them: NAME="):
+    with pytest.raises(
+        UnreadableRun, match=r"both have same on sums/0; remove one, or give another candidate name: NAME="
+    ):
         read_run(files, Choice())
     run = read_run([f"old={files[0]}", f"new={files[1]}"], Choice())
     assert run.candidates == ["old", "new"]

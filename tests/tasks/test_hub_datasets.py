@@ -99,7 +99,7 @@ def test_formats_that_hold_more_than_data_are_refused(tmp_path):
     folder = tmp_path / "pictures"
     folder.mkdir()
     (folder / "a.png").write_bytes(b"\x89PNG")
-    with pytest.raises(DatasetError, match="only those of arrow, csv, json, parquet, text are read"):
+    with pytest.raises(DatasetError, match="convert them to one of arrow, csv, json, parquet, text"):
         dataset(hub=str(folder))
 
 
@@ -175,7 +175,7 @@ def test_what_is_not_in_the_cache_is_said_without_asking_the_hub(cache, campaign
         hub_cache.dataset_commit("owner/sums", None, asks_hub=True)
     folder = cache(ONE)
     (folder / "main" / "test-00001-of-00002.parquet").unlink()
-    with pytest.raises(DatasetError, match=r"the hub's cache lacks main/test-00001-of-00002\.parquet"):
+    with pytest.raises(DatasetError, match=r"lacks main/test-00001-of-00002\.parquet"):
         dataset_of_commit(ONE)
     with pytest.raises(DatasetError, match=f"commit {TWO} of owner/sums is not in the hub's cache"):
         dataset_of_commit(TWO)
@@ -200,7 +200,9 @@ def test_the_hub_is_asked_for_the_commit_of_a_revision_that_is_not_there(cache, 
     monkeypatch.delenv("HF_HUB_OFFLINE")
     assert hub_cache.dataset_commit("owner/sums", "v1", asks_hub=True) == TWO
     assert asked == [("owner/sums", "v1")]
-    with pytest.raises(DatasetError, match="the hub tells nothing of owner/none: OSError: no such dataset"):
+    with pytest.raises(
+        DatasetError, match="the hub did not answer about owner/none: OSError: no such dataset"
+    ):
         hub_cache.dataset_commit("owner/none", None, asks_hub=True)
 
 
@@ -237,7 +239,7 @@ def test_values_that_json_lacks_are_told_by_their_column(tmp_path):
     folder = tmp_path / "bytes"
     folder.mkdir()
     pyarrow.parquet.write_table(pyarrow.table({"question": ["a"], "raw": [b"\0"]}), folder / "train.parquet")
-    with pytest.raises(DatasetError, match="row 1 of train: column 'raw' holds bytes"):
+    with pytest.raises(DatasetError, match="row 1 of train: column 'raw' contains bytes"):
         dataset(hub=str(folder), fields={"input": "question", "target": "raw"})
     (folder / "train.parquet").unlink()
     (folder / "train.jsonl").write_text(json.dumps({"question": "a", "answer": ["x", "y"]}))

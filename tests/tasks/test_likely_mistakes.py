@@ -225,10 +225,10 @@ def test_the_first_run_names_what_was_not_read_as_it_stands(campaign_file, folde
     assert said == [
         (
             "examples_read",
-            "campaign 'letters': field 'loss' holds an infinite number (letters.jsonl, line 1), which cannot "
-            "be stored: it is left out, and no prompt has it",
+            "campaign 'letters': field 'loss' contains an infinite number (letters.jsonl, line 1), which "
+            "cannot be stored; it is omitted from all prompts",
         ),
-        ("examples_read", "campaign 'letters': a row is empty and left out (letters.jsonl, line 4)"),
+        ("examples_read", "campaign 'letters': a row is empty and skipped (letters.jsonl, line 4)"),
     ]
 
 

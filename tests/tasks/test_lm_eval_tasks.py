@@ -384,7 +384,7 @@ def test_a_name_is_looked_for_in_a_folder_and_in_the_installed_lm_eval(tasks, mo
         ({"doc_to_text": "{{ ().__class__ }}"}, 0, "attribute '__class__' of 'tuple' object is unsafe"),
         ({"doc_to_text": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"}, 0,
          "the template takes more than"),
-        ({"doc_to_text": "{{ '%99d' % 1 }}"}, 0, "only numbers can stand beside %"),
+        ({"doc_to_text": "{{ '%99d' % 1 }}"}, 0, "% needs numbers on both sides"),
         ({"doc_to_text": "{{ q "}, 0, "the template '{{ q ': unexpected end of template"),
         ({}, 9, "has 8 solved examples, but 9 are requested"),
         ({"num_fewshot": 0}, 2, "allows no solved examples (num_fewshot: 0); remove num_fewshot"),

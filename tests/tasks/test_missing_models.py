@@ -282,12 +282,12 @@ def test_the_hub_is_asked_about_a_model_that_is_not_in_its_cache(hub, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert why_unknown_to_hub(on_hub("owner/folder")) is None
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "forbids to ask the hub" in why_unknown_to_hub(on_hub("owner/known"))
+    assert "forbids requests to the hub" in why_unknown_to_hub(on_hub("owner/known"))
 
 
 def test_a_hub_that_does_not_answer_is_named(hub, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    assert why_unknown_to_hub(on_hub("owner/known")).startswith("the hub gives no answer about owner/known: ")
+    assert why_unknown_to_hub(on_hub("owner/known")).startswith("the hub did not answer about owner/known: ")
 
 
 def test_a_campaign_that_may_miss_nothing_is_stored_as_before_there_was_the_key():

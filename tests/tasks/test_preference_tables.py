@@ -31,7 +31,7 @@ def test_an_array_has_names_and_features_beside_it(tmp_path):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"preferences": WINS[:2]}, "has 2 rows and 3 columns of numbers; preferences have a row and"),
+        ({"preferences": WINS[:2]}, "has 2 rows and 3 columns of numbers; give a row and"),
         ({"preferences": np.full((1, 1), 0.5)}, "at least 2 candidates"),
         ({"preferences": np.full((2, 2), 0.6)}, "preferred to 'candidate-2' at 0.6"),
         ({"preferences": [[0.5, np.nan], [0.5, 0.5]]}, "at nan, 'candidate-2' to 'candidate-1' at 0.5"),
@@ -60,7 +60,7 @@ def test_a_campaign_of_duels_is_a_table_with_holes_where_nobody_met(database, pl
     expected = [[0.5, 5 / 6, np.nan], [1 / 6, 0.5, np.nan], [np.nan, np.nan, 0.5]]
     np.testing.assert_allclose(table.preferences, expected)
     store_campaign(database, "scores")
-    with pytest.raises(ScoreTableError, match="asked for best-mean, so it holds no duels"):
+    with pytest.raises(ScoreTableError, match="has objective best-mean and so no duels"):
         load("campaign:scores", database)
 
 

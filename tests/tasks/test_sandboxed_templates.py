@@ -77,7 +77,7 @@ def test_values_are_data_and_never_evaluated(text):
         ("{{ range(9) }}", "range() is not allowed"),
         ("{{ cycler }}", "unknown variable 'cycler'"),
         ("{{ choices[0]() }}", "only a method of a value may be called"),
-        ("{{ [input, input] }}", "a list may hold only constants"),
+        ("{{ [input, input] }}", "a list can contain only constants"),
         ("{{ {'a': 1} }}", "a mapping in braces is not allowed"),
         ("{% set a = input %}", "{% set %} is not allowed"),
         ("{% set a %}{{ input }}{% endset %}", "{% set %} is not allowed"),
@@ -86,7 +86,7 @@ def test_values_are_data_and_never_evaluated(text):
         ("{% import 'x' as x %}", "{% import %} is not allowed"),
         ("{% extends 'x' %}", "{% extends %} is not allowed"),
         ("{% for c in choices recursive %}{{ loop(c) }}{% endfor %}", "a recursive loop is not allowed"),
-        ("{% for a in choices %}" * 3 + "{% endfor %}" * 3, "loops may be nested 2 deep"),
+        ("{% for a in choices %}" * 3 + "{% endfor %}" * 3, "loops can be nested at most 2 deep"),
         ("{{ " + "(" * 5_000 + "}}", "nested too deeply"),
         ("{% if n %}" * 300 + "{% endif %}" * 300, "nested too deeply"),
         ("{{ " + "-" * 5_000 + "1 }}", "nested too deeply"),
@@ -141,7 +141,7 @@ def test_a_template_that_multiplies_is_stopped_before_it_eats_the_memory(source)
     tracemalloc.start()
     try:
         with pytest.raises(
-            TemplateError, match=r"longer than 1000000 characters|only numbers can stand beside"
+            TemplateError, match=r"longer than 1000000 characters|needs numbers on both sides"
         ):
             render(template, fields)
         assert tracemalloc.get_traced_memory()[1] < 20 * MAX_CHARACTERS

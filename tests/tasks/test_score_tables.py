@@ -119,7 +119,7 @@ def test_the_index_of_a_parquet_file_that_pandas_wrote_names_candidates(frame, n
 def test_an_index_of_several_levels_is_refused():
     PANDAS.set_index([["a", "a"], ["b", "c"]]).to_parquet("table.parquet")
     assert refusal("table.parquet").endswith(
-        "its index has 2 levels; make one name of them, and that the index"
+        "the index has 2 levels; join them to one name, and use it as the index"
     )
 
 
@@ -130,7 +130,7 @@ def test_scores_in_the_place_of_names_are_refused(name, first):
     write = frame.to_csv if name.endswith("csv") else frame.to_parquet
     write(name, index=False)
     told = refusal(name)
-    assert told.startswith(f"{name}: the first column, 'e1', holds ")
+    assert told.startswith(f"{name}: the first column, 'e1', contains ")
     assert "write the names before the scores (with pandas: make them the index" in told
 
 
@@ -168,11 +168,11 @@ def test_a_bad_csv_file_is_refused_with_the_place_and_the_remedy(text, told):
 BAD_ARRAYS = {
     "another name": ({"score": SCORES}, "table.npz has no array 'scores'; name one as table.npz:KEY"),
     "a vector": ({"scores": [1.0]}, "array 'scores' is of shape (1,)"),
-    "text": ({"scores": [["a"]]}, "type <U1; a table is candidates x examples of numbers"),
+    "text": ({"scores": [["a"]]}, "type <U1; give a matrix of numbers, candidates x examples"),
     "too low": ({"scores": [[0.5, -0.5]]}, "candidate 'candidate-1', example 2: the score is -0.5"),
     "too few names": (
         {"scores": SCORES, "candidates": ["one"], "models": ["one", "two"]},
-        "table.npz: array 'candidates' is of shape (1,) beside 2 rows of scores; give it a name for each row",
+        "table.npz: array 'candidates' has shape (1,), but there are 2 rows of scores; give a name for each",
     ),
     "two names alike": ({"scores": SCORES, "candidates": ["one", "one"]}, "two candidates called 'one'"),
     "pickled": ({"scores": np.array([[None]])}, "is not a .npz file of plain arrays"),
@@ -195,14 +195,14 @@ def test_a_file_that_is_not_what_its_suffix_says_is_refused(name):
 def test_a_csv_file_with_semicolons_in_the_place_of_commas_is_told_so():
     write_csv("model;e1;e2\none;1;0\n")
     assert refusal("table.csv") == (
-        "table.csv, line 2: no scores after the name; its columns are separated by semicolons: "
+        "table.csv, line 2: there are no scores after the name; its columns are separated by semicolons: "
         "save it with commas between them"
     )
 
 
 def test_a_parquet_column_of_text_is_refused():
     write_parquet(model=["one"], e1=["yes"])
-    assert "column 'e1' holds string, not numbers" in refusal("table.parquet")
+    assert "column 'e1' contains string, not numbers" in refusal("table.parquet")
 
 
 def test_an_unknown_suffix_or_a_missing_file_is_refused_with_the_nearest():

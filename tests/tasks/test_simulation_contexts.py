@@ -88,7 +88,7 @@ def test_vectors_come_in_the_order_of_the_table_and_of_length_one(table, suffix)
 
 def test_examples_without_names_need_an_array(unnamed):
     np.testing.assert_allclose(read_contexts(_write_vectors("npy"), unnamed, ""), UNIT, atol=1e-7)
-    with pytest.raises(SpecError, match=r"the examples of scores\.npz have no names to find theirs by"):
+    with pytest.raises(SpecError, match=r"the examples of scores\.npz have no names, so values cannot"):
         read_contexts(_write_vectors("jsonl"), unnamed, "")
 
 
