@@ -304,8 +304,8 @@ def running(
     `pool` is an engine pool that stays open after the block; by default, `engine_pool` starts one.
 
     Raises:
-        LeaseHeld: If another live process runs the campaign.
-        ClusterUnavailable: If engines should run on a cluster, but no cluster is available.
+        LeaseHeld: Another live process runs the campaign.
+        ClusterUnavailable: The campaign requests a cluster that is not available.
     """
     with (
         plugin_log(_log_folder(checked.spec), record.name),

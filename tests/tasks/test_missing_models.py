@@ -149,7 +149,7 @@ def test_what_joins_is_asked_before_it_does_and_what_may_not_join_is_refused_as_
         _, names, _ = stored(served_spec(begun, more, **growing, execution=MAY_MISS))
         assert names == ["one/p0", "one/p1"]
         stored(served_spec(begun, name="fixed"))
-        with pytest.raises(IdentityChanged, match="begun without"):
+        with pytest.raises(IdentityChanged, match="began without"):
             stored(served_spec(begun, more, name="fixed"))
 
 

@@ -329,5 +329,5 @@ def test_the_answer_says_what_a_score_is(tmp_path, database):
             for name in ("several", "plain")
         }
     lines = {name: dict(status_lines(each.answer, each.totals)) for name, each in statuses.items()}
-    assert lines["several"]["score"] == "of an example: pass@2 of 4 outputs that were drawn"
+    assert lines["several"]["score"] == "of an example: pass@2 of the 4 outputs that were drawn"
     assert "score" not in lines["plain"]
