@@ -110,6 +110,8 @@ def _new(proposals: Proposals, prompts: list[PromptSpec], number: int) -> list[P
     found: list[PromptSpec] = []
     if isinstance(proposals, str | Mapping):
         raise SpecError("the generator returned one prompt; return a list of prompts")
+    if not isinstance(proposals, Iterable):
+        raise SpecError(f"the generator returned {type(proposals).__name__}; return a list of prompts")
     for position, each in enumerate(proposals, 1):
         given = {"template": each} if isinstance(each, str) else each
         values = given.model_dump() if isinstance(given, PromptSpec) else given

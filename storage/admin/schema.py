@@ -5,7 +5,7 @@ Databases of other releases are refused.
 
 import threading
 from collections.abc import Generator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlalchemy import inspect, text
@@ -143,7 +143,7 @@ def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, 
     """
     with closing(open_database(url, read_only=read_only, creates=False)) as database:
         require_schema(database)
-        with damage_named(database) if read_only else nullcontext():
+        with damage_named(database):
             yield database
 
 

@@ -104,6 +104,7 @@ def test_a_proposal_that_was_taken_into_the_spec_is_one_prompt(spec):
     ("proposed", "said"),
     [
         ("one text", "the generator returned one prompt; return a list of prompts"),
+        (None, "the generator returned NoneType; return a list of prompts"),
         ([3], "the generator proposed int; return templates or winnow.Prompt"),
         ([{"template": ""}], "the generator proposed an invalid prompt: "),
         ([{"tempalte": "x"}], "the generator proposed an invalid prompt: "),

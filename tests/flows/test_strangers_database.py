@@ -158,7 +158,8 @@ def test_values_of_another_kind_end_every_reader_in_a_sentence(tmp_path, monkeyp
     database.close()
     change(tmp_path, f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT min(rowid) FROM {table})", value)
     storage = f"sqlite:///{DATABASE}"
-    for words in (["status"], ["show", name], ["query", name, "leaderboard"], ["query", name, "rounds"]):
+    asked = (["status"], ["show", name], ["query", name, "leaderboard"], ["query", name, "rounds"])
+    for words in (*asked, ["resume", name]):
         said = CliRunner().invoke(app, [*words, "--storage", storage]).exception
         assert said is None or isinstance(said, SystemExit | StorageError), (words, said)
     said = CliRunner().invoke(app, ["db", "copy", storage, "sqlite:///copy.db"]).exception
