@@ -811,7 +811,7 @@ def test_certifying_selectors_are_not_simulated_on_tables_of_scores(tmp_path):
     (tmp_path / "scores.csv").write_text("candidate,e0,e1\na,1,0\nb,0,1\n")
     result = winnow(tmp_path, "simulate", "scores.csv", "--selector", "r-eval", "--out", "simulated")
     assert result.returncode == 2
-    assert "r-eval certifies" in result.stderr
+    assert "r-eval is for certify campaigns" in result.stderr
 
 
 def test_one_candidate_alone_is_certified(tmp_path):
