@@ -402,7 +402,7 @@ def test_a_database_of_a_newer_release_is_a_sentence(tmp_path):
     change(tmp_path, "UPDATE alembic_version SET version_num = '9999'")
     for page in (campaigns(), shown("campaign_page"), shown("comparisons_page")):
         (said,) = texts(page)
-        assert "install the Winnow that wrote it" in said
+        assert "install the Winnow that wrote the database" in said
 
 
 @pytest.mark.parametrize("page", ["campaign_page", "comparisons_page"])
