@@ -27,6 +27,7 @@ def compare(
     prompts: Sequence[str | PromptSpec] | str = (),
     input: str | None = None,
     target: str | None = None,
+    images: Sequence[str] | str = (),
     judge: str | JudgeSpec | None = None,
     budget: int | None = None,
     name: str | None = None,
@@ -47,6 +48,7 @@ def compare(
             file with a template, or a `winnow.Prompt`.
         input: Name of the input column.
         target: Name of the column with the right answer.
+        images: Names of columns with images that models are shown.
         judge: Name of a judge, or a `winnow.Judge`.
         budget: Maximum number of evaluations; None allows every candidate on every example.
         name: Name of the campaign; None uses the name of the data file.
@@ -69,7 +71,8 @@ def compare(
     require_text("data", data, "the path of a .csv, .jsonl, .json or .parquet file")
     if budget is not None:
         require_count("budget", budget, at_least=1)
-    asked = examples_in(str(data), input, target)
+    columns = [images] if isinstance(images, str) else images
+    asked = examples_in(str(data), input, target, columns)
     values, asked = campaign_values(
         asked,
         _parts("models", models),

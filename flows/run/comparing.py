@@ -38,24 +38,27 @@ class Examples:
     path: str
     fields: JsonObject
     targets: Sequence[Sequence[str]]
+    images: Sequence[str] = ()
+    """Columns whose images models are shown."""
     guessed: tuple[str, ...] = ()
     written: Path | None = None
     """File that examples of the command line were written to; None if no file was written."""
 
 
-def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
-    """Read the examples of a file; a column that is None is guessed.
+def examples_in(data: str, input_: str | None, target: str | None, images: Sequence[str] = ()) -> Examples:
+    """Read the examples of a file; an input or target that is None is guessed.
 
     Args:
         data: Path of the file.
         input_: Name of the input column, or None.
         target: Name of the target column, or None.
+        images: Names of columns with images.
 
     Raises:
         SpecError: If the file cannot be read, or a column does not exist or cannot be guessed.
     """
     rows = first_rows(data)
-    columns = columns_of(rows, data, input_, target)
+    columns = columns_of(rows, data, input_, target, images)
     guessed = []
     if input_ is None:
         guessed.append(f"input   the column {columns.input} (--input COLUMN)")
@@ -67,7 +70,11 @@ def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
             f"if input and target are swapped, give --input {columns.target} --target {columns.input}"
         )
     return Examples(
-        path=data, fields=columns.fields(), targets=targets_in(rows, columns.target), guessed=tuple(guessed)
+        path=data,
+        fields=columns.fields(),
+        targets=targets_in(rows, columns.target),
+        images=images,
+        guessed=tuple(guessed),
     )
 
 
@@ -106,7 +113,8 @@ def campaign_values(
         template = prompt_for(str(asked.fields["input"]), asked.targets)
         written_prompts = [{"name": "prompt-1", "template": template}]
         guessed.append(f"prompt  {json.dumps(template, ensure_ascii=False)} (--prompt TEMPLATE)")
-    _require_a_column(written_prompts, str(asked.fields["input"]))
+    if not asked.images:
+        _require_a_column(written_prompts, str(asked.fields["input"]))
     n_models = sum(len(crossed(each)) for each in written_models)
     if n_models * max(1, len(written_prompts)) < 2:
         raise SpecError("only one candidate to compare; give a second --model or --prompt")
@@ -119,7 +127,11 @@ def campaign_values(
         **({} if storage is None else {"storage": storage}),
         "models": written_models,
         **({"prompts": written_prompts} if written_prompts else {}),
-        "dataset": {"path": asked.path, "fields": asked.fields},
+        "dataset": {
+            "path": asked.path,
+            "fields": asked.fields,
+            **({"images": list(asked.images)} if asked.images else {}),
+        },
         "judge": _judge(judge),
         "selector": {"name": "champion"},
         **({"batch_size": budget} if budget is not None and budget < SMALLEST_ROUND else {}),

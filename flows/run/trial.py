@@ -7,11 +7,13 @@ campaign's line on new examples mentions them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 from uuid import uuid4
 
 from winnow.flows.reports.summary import hanging
 from winnow.storage.admin.prune import forget
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries.candidate_outputs import JudgedOutput
 from winnow.storage.records import campaigns as campaign_records
@@ -23,6 +25,7 @@ from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.images import DETAILS
 from winnow.tasks.data.labels import labels_of
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.errors import SpecError
@@ -54,6 +57,8 @@ class TrialOutput:
     example: str
     asked: str
     """Input of the example."""
+    images: Sequence[str]
+    """Names or URLs of the example's images."""
     targets: Sequence[str]
     text: str | None
     """The output; None if no output was generated."""
@@ -185,6 +190,7 @@ def _trial(
             candidate=checked.candidates[arm].name,
             example=example_name(example.key, number),
             asked=example.question,
+            images=_images_of(checked.spec, example),
             targets=example.targets,
             text=text.text if isinstance(text, StoredText) else None,
             score=comparison.outcome,
@@ -200,6 +206,11 @@ def _trial(
     warnings = warnings_about(record, looked, labels, has_ended=True, fewest=1)
     in_order = sorted(found, key=lambda one: one[:2])
     return Trial(outputs=[output for *_, output in in_order], warnings=warnings)
+
+
+def _images_of(spec: CampaignSpec, example: Example) -> list[str]:
+    details = cast("list[JsonObject]", example.fields[DETAILS]) if spec.dataset.images else []
+    return [each.get("name") or each["url"] for each in details]
 
 
 MOST_SHOWN = 400
@@ -231,6 +242,8 @@ def _block(number: int, output: TrialOutput, width: int) -> list[str]:
     gap = max(width - len(head) - len(score), 2)
     lines = [f"{head}{' ' * gap}{score}"]
     lines += hanging("   input   ", _cut(output.asked), width)
+    if output.images:
+        lines += hanging("   images  ", _cut(", ".join(output.images)), width)
     if output.targets:
         lines += hanging("   target  ", _cut(" | ".join(output.targets)), width)
     if output.text is not None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from winnow.storage.json_types import JsonObject, JsonView, Row
+from winnow.storage.text import in_home
 from winnow.tasks.data.dataset_files import PartialRow, PlacedRow
 from winnow.tasks.dotted_names import MISSING, unknown_field, value_of
 from winnow.tasks.engines.images import MOST_IMAGES, Image, Place, read_place
@@ -124,7 +125,7 @@ class ImageReader:
 
 def located(place: str, given: str) -> str:
     """The path of an image that the row at a place of `read_files` names: it starts at the file's folder."""
-    return str(Path(place.rpartition(", ")[0]).parent / Path(given).expanduser())
+    return str(Path(place.rpartition(", ")[0]).parent / in_home(given))
 
 
 def image_paths(rows: Iterable[PlacedRow], fields: Sequence[str]) -> Iterator[str]:

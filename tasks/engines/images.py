@@ -31,8 +31,8 @@ MOST_PIXELS = 2**26
 SHOWING = frozenset({"litellm", "openai", "transformers", "vllm"})
 """Providers whose models can be shown images."""
 
-FETCHING = frozenset({"litellm", "openai"})
-"""Those of them whose servers fetch URLs."""
+FETCHING = frozenset({"openai"})
+"""Those of them whose servers fetch URLs; litellm would fetch some by itself."""
 
 Place = str | bytes
 """Where the bytes of an image are: a path, a data URL, or the bytes themselves."""

@@ -203,7 +203,13 @@ def _check_images(checked: ResolvedCampaign) -> None:
             )
         if not model.chat:
             raise SpecError("images are part of a chat; set chat: true", path=f"{place}.chat")
-        if model.provider in FETCHING:
+        if urls and model.provider not in FETCHING:
+            raise SpecError(
+                f"model '{name}' has provider {model.provider}, for which Winnow fetches no URL, such as "
+                f"{urls[0]!a}; download the images, and name their paths",
+                path=IMAGES_KEY,
+            )
+        if model.provider in REMOTE:
             continue
         if not reads_images(Path(model.model)):
             raise SpecError(
@@ -213,12 +219,6 @@ def _check_images(checked: ResolvedCampaign) -> None:
         if spec.execution.cluster == "ray":
             raise SpecError(
                 "models on a Ray cluster are shown no images; remove cluster", path="execution.cluster"
-            )
-        if urls:
-            raise SpecError(
-                f"model '{name}' runs here, and Winnow fetches no URL, such as {urls[0]!a}; download the "
-                "images, and name their paths",
-                path=IMAGES_KEY,
             )
 
 

@@ -57,7 +57,9 @@ def first_rows(path: str) -> list[Row]:
     return rows
 
 
-def columns_of(rows: Sequence[Row], path: str, given: str | None, target: str | None) -> Columns:
+def columns_of(
+    rows: Sequence[Row], path: str, given: str | None, target: str | None, others: Sequence[str] = ()
+) -> Columns:
     """Columns of a data file; those not given are guessed from names and contents.
 
     Args:
@@ -65,6 +67,7 @@ def columns_of(rows: Sequence[Row], path: str, given: str | None, target: str | 
         path: The file, for error messages.
         given: Column of the input; None to guess it.
         target: Column of the target; None to guess it.
+        others: Columns that are neither, such as those of images.
 
     Raises:
         SpecError: A given column is missing, or no column can be the input or the target.
@@ -74,7 +77,7 @@ def columns_of(rows: Sequence[Row], path: str, given: str | None, target: str | 
         if name is not None and name.partition(".")[0] not in names:
             raise SpecError(f"{option}: {unknown_name('column', name, names)}")
     own_id = next((each for each in names if each.casefold() in IDS and _is_unique(rows, each)), None)
-    free = [each for each in names if each not in (given, target, own_id)]
+    free = [each for each in names if each not in (given, target, own_id, *others)]
     target = target or _named(free, TARGETS)
     free = [each for each in free if each != target]
     given = given or _named(free, INPUTS) or max(free, key=lambda name: _length(rows, name), default=None)

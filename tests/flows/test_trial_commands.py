@@ -10,6 +10,7 @@ import typer
 import yaml
 from campaigns import one_message, status_json, winnow
 from faulty_server import SERVER_ERROR, always, faulty_server
+from tiny_images import COLOURS, colours_in, png
 
 import winnow as library
 from winnow.flows.cli.start import comparing
@@ -381,3 +382,29 @@ def test_judges_that_score_no_single_output_are_refused(folder, server, keys):
     ran = winnow(folder, "try", "campaign.yaml")
     assert "does not score single outputs by itself, so winnow try cannot" in one_message(ran)
     assert server.calls == []
+
+
+def test_compare_shows_models_the_images_of_a_column(folder, server):
+    rows = []
+    for number in range(12):
+        name = [*COLOURS][number % 3]
+        (folder / f"{name}.png").write_bytes(png(name))
+        rows.append({"image": f"{name}.png", "text": f"Colour {number}?", "label": name})
+    (folder / "tickets.csv").unlink()
+    (folder / "pictures.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    server.reply = lambda call: (colours_in(call) or ["none"])[0]
+    given = ("--data", "pictures.jsonl", "--images", "image", "--yes")
+    ran = compare(folder, server, *given, prompts=("{{ text }}", "Name the colour."))
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(r"   input   Colour \d+\?\n   images  (red|green|blue)\.png\n   target  \1", ran.stdout)
+    written = yaml.safe_load((folder / "campaign.yaml").read_text())["dataset"]
+    assert written == {
+        "path": "pictures.jsonl",
+        "fields": {"input": "text", "target": "label"},
+        "images": ["image"],
+    }
+    options = {"data": folder / "pictures.jsonl", "models": f"{server.url}#qwen", "images": "image"}
+    found = library.compare(
+        **options, prompts=["{{ text }}", "Name it."], storage=f"sqlite:///{folder}/b.db", trust=True
+    )
+    assert {each.estimate for each in found.answer.candidates} == {1.0}

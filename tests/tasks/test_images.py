@@ -220,6 +220,14 @@ def test_what_cannot_be_shown_is_refused_with_its_line(folder, image, sentence):
     assert error.value.path == "dataset.images"
 
 
+@pytest.mark.parametrize("given", ["~nobody-of-this-name/a.png", "\ud800.png", "a" * 5000])
+def test_a_path_that_no_file_can_have_is_refused_in_a_sentence(folder, given):
+    write([{"input": QUESTION, "image": given}], "data/odd.jsonl")
+    with pytest.raises(DatasetError, match=r"line 1: the image data/"):
+        details(path="data/odd.jsonl", fields={"target": None})
+    permissions(spec_of({"name": "m", **SERVED}, path="data/odd.jsonl"), folder)
+
+
 def test_fields_of_images_have_to_be_there_and_free(folder):
     with pytest.raises(DatasetError, match=r"line 1: .*'picture'"):
         details("picture")
@@ -268,12 +276,16 @@ def test_campaigns_that_could_not_show_images_are_refused(folder, keys, sentence
         check_campaign(spec)
 
 
-def test_a_model_here_fetches_no_url(folder):
+@pytest.mark.parametrize("provider", ["vllm", "litellm"])
+def test_only_servers_fetch_urls(folder, monkeypatch, provider):
     (folder / "seeing").mkdir()
     (folder / "seeing" / "config.json").write_text(json.dumps({"vision_config": {}}))
     (folder / "seeing" / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{ messages }}"}))
     write([{"input": QUESTION, "image": "https://pictures.example/cat.png", "target": "x"}], "data/web.jsonl")
-    models = [{"name": f"m{i}", "provider": "vllm", "model": "seeing", "chat": True} for i in range(2)]
+    model = "seeing" if provider == "vllm" else "anthropic/claude-x"
+    key = {} if provider == "vllm" else {"api_key": "$ANTHROPIC_API_KEY"}
+    models = [{"name": f"m{i}", "provider": provider, "model": model, "chat": True, **key} for i in range(2)]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk")
     with pytest.raises(SpecError, match=r"Winnow fetches no URL, such as 'https://pictures.example/cat.png'"):
         check_campaign(spec_of(*models, path="data/web.jsonl", fields={"target": "target"}))
 

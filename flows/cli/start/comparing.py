@@ -36,6 +36,10 @@ Data = Annotated[
 ]
 Input = Annotated[str | None, typer.Option("--input", metavar="COLUMN", help="Column of the input.")]
 Target = Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="Column of the target.")]
+Images = Annotated[
+    list[str] | None,
+    typer.Option("--images", metavar="COLUMN", help="Column of images to show to models; repeatable."),
+]
 OneExample = Annotated[
     list[str] | None,
     typer.Option(
@@ -83,6 +87,7 @@ def compare(
     example: OneExample = None,
     input_: Input = None,
     target: Target = None,
+    images: Images = None,
     judge: JudgeOption = None,
     budget: BudgetOption = None,
     yes: Yes = False,
@@ -112,7 +117,7 @@ def compare(
         refuse_link_elsewhere(out)
     except OSError as error:
         raise SpecError(f"{out} cannot be written: {error.strerror}") from error
-    asked = _read_examples(data, example, input_, target, out)
+    asked = _read_examples(data, example, input_, target, images or (), out)
     name = _free_name(Path(asked.path).name.partition(".")[0], storage or DEFAULT_STORAGE)
     values, asked = campaign_values(
         asked, model, prompt or [], judge, name=name, budget=budget, storage=storage
@@ -136,7 +141,12 @@ def compare(
 
 
 def _read_examples(
-    data: str | None, examples: Sequence[str] | None, input_: str | None, target: str | None, out: Path
+    data: str | None,
+    examples: Sequence[str] | None,
+    input_: str | None,
+    target: str | None,
+    images: Sequence[str],
+    out: Path,
 ) -> "Examples":
     from winnow.flows.run.comparing import examples_in
 
@@ -144,7 +154,7 @@ def _read_examples(
         raise SpecError(f"name your examples: --data FILE, or --example 'INPUT {ARROW} TARGET' for each")
     if data is None:
         return _from_command_line(examples or (), out)
-    return examples_in(data, input_, target)
+    return examples_in(data, input_, target, images)
 
 
 def _from_command_line(examples: Sequence[str], out: Path) -> "Examples":

@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+from base64 import b64decode
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from faulty_server import (
@@ -26,9 +28,11 @@ from faulty_server import (
     rate_limited,
     refused,
 )
+from tiny_images import png
 
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
+from winnow.tasks.engines.images import Image
 from winnow.tasks.engines.litellm.engine import LitellmEngine
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.requests import bytes_for
@@ -367,3 +371,17 @@ def test_every_api_is_asked_where_the_user_was_told_that_its_key_goes(tmp_path):
         if APIS[name].top_k:
             assert json.loads(body).get("top_k") or json.loads(body)["generationConfig"]["top_k"] == 5
     assert set(UNKNOWN) == {"min_p", "repetition_penalty", "stop_token_ids"}
+
+
+def test_images_go_to_the_api_in_its_own_form(scripted):
+    server, engine = scripted()
+    content = png("red")
+    request = replace(
+        ask("what")[0], messages=(Message("user", "what"),), images=(Image.of(content, content),)
+    )
+    [answer] = engine.generate([request])
+    assert isinstance(answer, Completion)
+    [call] = server.calls
+    image, text = call.body["messages"][-1]["content"]
+    assert b64decode(image["source"]["data"]) == content
+    assert text["text"] == "what"
