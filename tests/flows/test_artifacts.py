@@ -127,7 +127,7 @@ def test_a_hostile_name_is_text(tmp_path, text):
     with database.reading() as session:
         _, standing = contents.progress(session, campaign.record)
         table, _, names = contents.leaderboard(Look(session, campaign.record))
-        said = contents.standing(Look(session, campaign.record))
+        said = contents.status_line(Look(session, campaign.record))
     database.close()
     assert "\n" not in standing
     for mark in ("<b>", "](", "*_`"):

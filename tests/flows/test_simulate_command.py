@@ -116,12 +116,12 @@ REFUSED = {
     "other examples": (["--history", "short.npz"], "short.npz has 1 examples, steps.npz has 10"),
     "the same as history": (
         ["--selector", "pulse", "--history", "same.csv"],
-        "--history same.csv: it has 1 of the candidates that are replayed, such as 'mid', with the same sco",
+        "--history same.csv: it has 1 of the replayed candidates, such as 'mid', with the same sco",
     ),
     "two histories": (["--history", "a.csv", "--history-share", "0.5"], "exclude each other"),
     "too much history": (["--history-share", "0.9"], "leaves 0 of 3 candidates to compare and 3 as history"),
     "a file as folder": (["--out", "steps.npz"], "--out steps.npz cannot be created"),
-    "one candidate": (["short.npz"], "short.npz has one candidate"),
+    "one candidate": (["short.npz"], "short.npz has only one candidate"),
     "too little": (["thin.npz"], "candidate 'candidate-2' lacks 67% of its scores"),
 }
 
