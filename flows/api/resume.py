@@ -82,7 +82,7 @@ def to_the_end(
 @contextmanager
 def remedied() -> Iterator[None]:
     """Replace the remedy in errors about a changed definition by one for programs."""
-    from winnow.tasks.setup.identity import IdentityChanged
+    from winnow.tasks.setup.definition_changes import IdentityChanged
 
     try:
         yield

@@ -27,7 +27,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord
 from winnow.storage.text import storable
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.planned_outputs import GenerationBatch
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.reuse import reusable_texts
@@ -42,7 +42,7 @@ from winnow.tasks.objectives.runner import JudgedRound, P, Runner, T
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.rounds.generate import have_outputs, plan_generations
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.setup.identity import Change, IdentityChanged
+from winnow.tasks.setup.definition_changes import Change, IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
 from winnow.tasks.spec.selector_traits import GATE, refuse_confidence

@@ -40,9 +40,9 @@ from winnow.tasks.candidates.model_refs import refuse_missing_function
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.setup.check import require_extras
-from winnow.tasks.setup.likely_mistakes import unchanging_prompts
 from winnow.tasks.setup.missing_models import missing_words, unstructured_words, with_models_there
 from winnow.tasks.setup.open_campaign import as_stored, change_campaign, open_campaign, resolved
+from winnow.tasks.setup.unintended_settings import unchanging_prompts
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.stored_spec import ONLY
 

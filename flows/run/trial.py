@@ -21,7 +21,7 @@ from winnow.storage.records import leases
 from winnow.storage.records.record_types import CampaignRecord, NewComparison, StoredText
 from winnow.tasks.answer.earlier_campaigns import SHOWN
 from winnow.tasks.campaign.lease import is_gone
-from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.planned_outputs import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.data.datasets import Dataset, Example

@@ -20,10 +20,10 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import ExtraMissing
 from winnow.tasks.queries.warnings.from_spec import begun_twice, hidden_thoughts, own_judge, there_twice
 from winnow.tasks.setup.check import require_extras, without_targets
-from winnow.tasks.setup.likely_mistakes import likely_mistakes
 from winnow.tasks.setup.load import check_spec_file, with_stored_labels
 from winnow.tasks.setup.task_key import BECOMES
 from winnow.tasks.setup.trust import permissions
+from winnow.tasks.setup.unintended_settings import likely_mistakes
 from winnow.tasks.setup.unread_targets import unread_targets
 from winnow.tasks.setup.yaml_file import SpecFile
 

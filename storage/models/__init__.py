@@ -26,6 +26,7 @@ from winnow.storage.models.campaigns import (
     Round,
     StreamBatch,
 )
+from winnow.storage.models.generations import Canary, Generation, Pin, Prompt
 from winnow.storage.models.outcomes import (
     Bet,
     CampaignStats,
@@ -44,7 +45,6 @@ from winnow.storage.models.outcomes import (
     ReuseStats,
     Standing,
 )
-from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
     "Annotation",

@@ -12,7 +12,7 @@ from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import all_scores_are_zero
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
-from winnow.storage.queries.objective.agreement import without_opinion
+from winnow.storage.queries.objective.judgment_pairs import without_opinion
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.earlier_campaigns import Earlier, earlier_of, is_drawn_again

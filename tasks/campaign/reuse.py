@@ -26,7 +26,7 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.record_types import RoundRecord, StoredText
 from winnow.tasks.campaign.contacts import served_model
-from winnow.tasks.campaign.missing_texts import PlannedGeneration
+from winnow.tasks.campaign.planned_outputs import PlannedGeneration
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.spec.sections.execution import MaxAge, Reuse

@@ -20,8 +20,8 @@ from winnow.storage.records.record_types import CampaignRecord, LeaseRecord, Rou
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
 from winnow.tasks.campaign.example_seed import seed_of_draws
 from winnow.tasks.campaign.lease import holding
-from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.placement import imports_once, placed
+from winnow.tasks.campaign.planned_outputs import GenerationBatch
 from winnow.tasks.campaign.replay import (
     ReplicateCounter,
     as_of_round,

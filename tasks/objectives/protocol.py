@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import NewComparison, RoundRecord
-from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.planned_outputs import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.campaign.session import CampaignSession

@@ -19,7 +19,7 @@ from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.record_types import EQUAL_OUTPUTS, NewComparison, RoundRecord
 from winnow.tasks.campaign.contacts import OUT_OF_REACH
-from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
+from winnow.tasks.campaign.planned_outputs import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession, EarlyTexts
 from winnow.tasks.engines.known_providers import ELSEWHERE
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef

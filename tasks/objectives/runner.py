@@ -13,7 +13,7 @@ from opentelemetry.trace import Span
 
 from winnow.algorithms.decision import Decision
 from winnow.storage.records.record_types import CampaignRecord, NewComparison, RoundRecord
-from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
+from winnow.tasks.campaign.planned_outputs import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.candidates import Candidate

@@ -29,7 +29,7 @@ from winnow.storage.text import storable
 from winnow.tasks.campaign.budget import Allowance
 from winnow.tasks.campaign.kept_rules import kept_rules_of
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.campaign.missing_texts import PlannedGeneration
+from winnow.tasks.campaign.planned_outputs import PlannedGeneration
 from winnow.tasks.campaign.replay import retold
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.stored_values import stored_dataset, stored_spec

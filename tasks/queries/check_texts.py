@@ -21,7 +21,7 @@ from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import labels
 from winnow.storage.records.record_types import CampaignRecord, NewCandidate
-from winnow.tasks.campaign.missing_texts import PlannedGeneration
+from winnow.tasks.campaign.planned_outputs import PlannedGeneration
 from winnow.tasks.candidates.candidates import StoredCandidate
 from winnow.tasks.candidates.likelihood_scoring import Asked, Weighing, asked_of, weighing_of
 from winnow.tasks.candidates.text_rules import rules_of

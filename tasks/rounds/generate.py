@@ -13,7 +13,7 @@ from winnow.storage.records.record_types import NewGeneration, NewModelLoad, Rou
 from winnow.storage.text import storable
 from winnow.tasks.campaign.contacts import meet_servers
 from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.missing_texts import (
+from winnow.tasks.campaign.planned_outputs import (
     GenerationBatch,
     PlannedGeneration,
     RequestGroups,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from winnow.storage.records.record_types import NewJudgment, RoundRecord, StoredText
-from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration, TextOrFailure
+from winnow.tasks.campaign.planned_outputs import GenerationBatch, PlannedGeneration, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.likelihood_scoring import Asked
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply

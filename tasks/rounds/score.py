@@ -19,7 +19,7 @@ from winnow.storage.records.record_types import (
     StoredText,
 )
 from winnow.storage.text import storable
-from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.planned_outputs import GenerationBatch
 from winnow.tasks.campaign.replay import batch_of
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.likelihood_scoring import asked_of

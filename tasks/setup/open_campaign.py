@@ -32,7 +32,7 @@ from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.setup.identity import (
+from winnow.tasks.setup.definition_changes import (
     IdentityChanged,
     refuse_other_identity,
     refuse_other_texts,

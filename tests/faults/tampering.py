@@ -267,7 +267,7 @@ def _announcing() -> Any:
 
 
 def _texts() -> Any:
-    from winnow.tasks.campaign.missing_texts import GenerationBatch
+    from winnow.tasks.campaign.planned_outputs import GenerationBatch
 
     return GenerationBatch
 

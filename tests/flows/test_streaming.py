@@ -6,7 +6,7 @@ from ahead_campaigns import decided, decided_again, finish_with_kills, history, 
 from campaign_processes import rows
 from without_prefect import leave_prefect_out
 
-from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.definition_changes import IdentityChanged
 
 FEW = {"budget": 40, "delta": 0.05}
 SHARED = [

@@ -11,7 +11,7 @@ from winnow.storage.models import Example
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.browse import Filters
-from winnow.storage.queries.objective.agreement import annotators
+from winnow.storage.queries.objective.judgment_pairs import annotators
 from winnow.storage.records import annotations, notes
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.notes import NoteRecord

@@ -11,8 +11,8 @@ from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 from winnow.storage.queries import browse
 from winnow.storage.queries import costs as reuse_views
 from winnow.storage.queries import history as history_views
-from winnow.storage.queries.objective import agreement as agreement_views
 from winnow.storage.queries.objective import duels as duel_views
+from winnow.storage.queries.objective import judgment_pairs as agreement_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import NewComparison, NewOutput

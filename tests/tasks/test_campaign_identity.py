@@ -9,7 +9,7 @@ import pytest
 from stored_campaigns import store_campaign
 
 from winnow.tasks.campaign.example_seed import CONSTRAINED, seed_of_draws
-from winnow.tasks.setup.identity import differences
+from winnow.tasks.setup.definition_changes import differences
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.identity_keys import FOLLOWS, FOUND, IN_WORDS, MADE_OF

@@ -14,7 +14,7 @@ from winnow.storage.models import Base
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.campaign import find_in
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.definition_changes import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, reopen_campaign
 

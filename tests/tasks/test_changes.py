@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.setup.identity import changes, differences
+from winnow.tasks.setup.definition_changes import changes, differences
 
 OLD, NEW = (sha256(text).hexdigest() for text in (b"old", b"new"))
 

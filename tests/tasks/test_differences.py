@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.setup.identity import SHOWN, Difference, differences
+from winnow.tasks.setup.definition_changes import SHOWN, Difference, differences
 
 JSON = st.recursive(
     st.none() | st.integers() | st.text(),

@@ -11,7 +11,7 @@ from winnow.tasks.data import hub, hub_cache
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import ExtraMissing
-from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.definition_changes import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.spec.sections.dataset import DatasetSpec

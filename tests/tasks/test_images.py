@@ -22,9 +22,9 @@ from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import DatasetError, SpecError
 from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.setup.identity import IdentityChanged
-from winnow.tasks.setup.likely_mistakes import likely_mistakes
+from winnow.tasks.setup.definition_changes import IdentityChanged
 from winnow.tasks.setup.trust import permissions
+from winnow.tasks.setup.unintended_settings import likely_mistakes
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.sections.prompts import PromptSpec
 

@@ -3,7 +3,7 @@
 import pytest
 
 from winnow.tasks.judges.registry import describe, describe_pair_judge
-from winnow.tasks.setup.identity import IdentityChanged, refuse_other_identity
+from winnow.tasks.setup.definition_changes import IdentityChanged, refuse_other_identity
 from winnow.tasks.spec.campaign import with_servers, without_servers
 from winnow.tasks.spec.judge_tree import JUDGES, judge_tree, judging_models, scored_by
 

@@ -7,7 +7,7 @@ from winnow.algorithms.registry import looks_ahead, selector_names
 from winnow.tasks.campaign.placement import auto_lookahead, rounds_ahead
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.definition_changes import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.spec.sections.execution import ExecutionSpec

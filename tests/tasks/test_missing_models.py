@@ -19,7 +19,7 @@ from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.definition_changes import IdentityChanged
 from winnow.tasks.setup.missing_models import ModelsMissing
 from winnow.tasks.setup.open_campaign import reopen_campaign
 

@@ -20,7 +20,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.queries.warnings.from_spec import own_judge
-from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.definition_changes import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.setup.trust import permissions

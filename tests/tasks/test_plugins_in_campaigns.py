@@ -9,7 +9,7 @@ import pytest
 from plugins_on_disk import write_plugins
 
 from winnow.algorithms.state import plugin_registry
-from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.definition_changes import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.spec.judge_tree import BUILT_IN

@@ -2,7 +2,7 @@
 
 from winnow.storage.records.record_types import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
-from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.planned_outputs import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import request_seed

@@ -38,7 +38,7 @@ TRAITS = Traits(
         "judges": "winnow.storage.queries.objective.duels:judges",
         "verdicts": "winnow.storage.queries.objective.duels:verdicts",
         "agreement": "winnow.tasks.objectives.best_duel.views:agreement",
-        "annotators": "winnow.storage.queries.objective.agreement:annotators",
+        "annotators": "winnow.storage.queries.objective.judgment_pairs:annotators",
         "labels": "winnow.tasks.objectives.human.files:label_rows",
     },
 )

@@ -7,7 +7,7 @@ import numpy as np
 from winnow.algorithms.best_duel.bradley_terry import bradley_terry_strengths
 from winnow.storage.json_types import Row
 from winnow.storage.queries.objective import duels as duel_views
-from winnow.storage.queries.objective.agreement import Sides, judge_sides, shared_sides
+from winnow.storage.queries.objective.judgment_pairs import Sides, judge_sides, shared_sides
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look

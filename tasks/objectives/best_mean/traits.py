@@ -23,7 +23,7 @@ TRAITS = Traits(
         "pareto": "winnow.tasks.queries.breakdowns:pareto",
         "tags": "winnow.tasks.queries.breakdowns:tags",
         "eliminations": "winnow.storage.queries.campaign_views:eliminations",
-        "annotators": "winnow.storage.queries.objective.agreement:annotators",
+        "annotators": "winnow.storage.queries.objective.judgment_pairs:annotators",
         "labels": "winnow.tasks.objectives.human.files:label_rows",
     },
 )

@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from winnow.storage.records import labels
 from winnow.storage.records.record_types import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
-from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration
+from winnow.tasks.campaign.planned_outputs import GenerationBatch, PlannedGeneration
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.likelihood_scoring import Asked

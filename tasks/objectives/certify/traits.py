@@ -34,10 +34,10 @@ TRAITS = Traits(
     views={
         "leaderboard": "winnow.storage.queries.objective.certify:leaderboard",
         "comparisons": "winnow.storage.queries.objective.certify:comparisons",
-        "agreement": "winnow.storage.queries.objective.agreement:human_agreement",
+        "agreement": "winnow.storage.queries.objective.judgment_pairs:human_agreement",
         "e-values": "winnow.tasks.objectives.certify.evidence:e_values",
         "weights": "winnow.tasks.objectives.certify.evidence:weights",
-        "annotators": "winnow.storage.queries.objective.agreement:annotators",
+        "annotators": "winnow.storage.queries.objective.judgment_pairs:annotators",
         "labels": "winnow.tasks.objectives.certify.evidence:label_rows",
     },
 )

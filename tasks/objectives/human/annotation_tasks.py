@@ -11,7 +11,7 @@ from dataclasses import replace
 from winnow.storage.records import annotations
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import NewAnnotationTask, RoundRecord, StoredText
-from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.planned_outputs import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.judges.human import (

@@ -18,7 +18,7 @@ from winnow.storage.records.record_types import (
     StoredText,
 )
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
-from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.planned_outputs import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.candidates.likelihood_scoring import asked_of

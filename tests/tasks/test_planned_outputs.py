@@ -1,4 +1,4 @@
-from winnow.tasks.campaign.missing_texts import PlannedGeneration, missing_groups, whole_calls
+from winnow.tasks.campaign.planned_outputs import PlannedGeneration, missing_groups, whole_calls
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 
 

@@ -10,8 +10,8 @@ from winnow.flows.cli import campaigns
 from winnow.flows.reports import output
 from winnow.flows.run.validation import validate
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.likely_mistakes import likely_mistakes
 from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.unintended_settings import likely_mistakes
 from winnow.tasks.setup.yaml_file import read_spec_file
 
 
