@@ -171,7 +171,7 @@ def test_what_a_log_of_inspect_scores_otherwise_is_refused_or_left_open(tmp_path
     assert [len(row["scores"]) for row in run.rows()] == [0, 2, 2, 2, 2]
     parts = [inspect_sample(at, {"form": 1, "content": 0.5}) for at in range(N)]
     files = [inspect_eval(tmp_path, name, parts) for name in "ab"]
-    with pytest.raises(UnreadableRun, match="choose one: --metric match:form"):
+    with pytest.raises(UnreadableRun, match="choose one, such as --metric match:form"):
         read_run(files, Choice(metric="match"))
     assert means(read_run(files, Choice(metric="match:content"))) == {"openai/a": 0.5, "openai/b": 0.5}
 

@@ -83,8 +83,8 @@ def test_a_folder_in_the_hubs_layout_and_saved_ones_hold_the_same_examples(tmp_p
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
-        ({"split": "dev"}, "has no split 'dev'; its splits: train, test"),
-        ({}, "has the splits train, test; name one"),
+        ({"split": "dev"}, "has no split 'dev'; choose one of train, test"),
+        ({}, "has the splits train, test; set split to one"),
         ({"name": "socratic"}, "BuilderConfig 'socratic' not found. Available: ['main']"),
         ({"split": "test", "fields": {"input": "query"}}, "row 1 of test: unknown column 'query'"),
     ],

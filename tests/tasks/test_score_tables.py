@@ -220,7 +220,7 @@ def test_tables_of_other_examples_are_refused():
     write_parquet(model=["two"], e1=[1.0], e3=[1.0])
     require_same_examples(table, table)
     require_same_examples(table, load("unnamed.npz"))
-    with pytest.raises(ScoreTableError, match=r"short\.npz has 1 examples, table\.csv has 2; bring both"):
+    with pytest.raises(ScoreTableError, match=r"short\.npz has 1 examples, table\.csv has 2; give both"):
         require_same_examples(table, load("short.npz"))
     with pytest.raises(ScoreTableError, match=r"example 2 is 'e3' in table\.parquet and 'e2' in"):
         require_same_examples(table, load("table.parquet"))

@@ -134,7 +134,7 @@ BAD_VECTORS = {
     "two arrays": ("two.npz", "name the array as FILE.npz:KEY; its arrays: a, b"),
     "no array": ("two.npz:aa", "did you mean 'a'?"),
     "garbage": ("garbage.npy", "is not a file of plain arrays"),
-    "missing": ("missing.jsonl", "--contexts missing.jsonl has no vector of example 'y'; add it"),
+    "missing": ("missing.jsonl", "--contexts missing.jsonl has no vector for example 'y'; add it"),
     "zero": ("zero.npy", "--contexts zero.npy: the vector of 'x' is zero"),
     "infinite": ("infinite.npy", "the vector of 'x' is not finite"),
     "suffix": ("vectors.txt", "--contexts: unknown suffix '.txt'"),
@@ -180,8 +180,8 @@ def test_types_may_be_a_field_of_the_examples_of_a_campaign(stored, database, ta
 BAD_TYPES = {
     "no column": ([{"id": "x", "kind": "sum"}], "line 1: there is no column 'type'; add it"),
     "twice": ([{"id": "x", "type": "a"}, {"id": "x", "type": "b"}], "line 2: the id 'x' occurs twice"),
-    "missing": ([{"id": "x", "type": "a"}], "has no type of example 'y'"),
-    "no rows": ([], "has no type of example 'x'"),
+    "missing": ([{"id": "x", "type": "a"}], "has no type for example 'y'"),
+    "no rows": ([], "has no type for example 'x'"),
 }
 
 

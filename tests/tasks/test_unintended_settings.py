@@ -170,7 +170,10 @@ def test_latex_and_the_texts_of_expressions_are_meant(found, template):
             "{type: exact_match}",
             "judge exact_match counts 5 as wrong; write the targets as answers should be",
         ),
-        ("{type: all, judges: [{type: score}, {type: normalised}]}", "if it is wrong, write the targets"),
+        (
+            "{type: all, judges: [{type: score}, {type: normalised}]}",
+            "if it is wrong, write the targets as answers should be",
+        ),
         ("{type: numeric}", None),
     ],
 )
