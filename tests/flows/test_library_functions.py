@@ -38,7 +38,7 @@ def test_a_plan_has_the_numbers_and_reads_as_the_command_prints_it(tmp_path):
     assert (found.candidates, found.runs, found.right) == (2, 2, 2)
     assert winnow.Spec.from_file(path).plan(assume="best=0.9,rest=0.1", seeds=2, workers=1, rate=5) == found
     most = winnow.plan(write_gate(tmp_path))
-    assert repr(most).splitlines()[0].endswith("a run would take at most this")
+    assert repr(most).splitlines()[0].endswith("upper bound for a run; no request was sent")
     with pytest.raises(SpecError, match="assume, table and like exclude each other; give one"):
         winnow.plan(path, assume="best=0.9,rest=0.1", like="first")
 

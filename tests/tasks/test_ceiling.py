@@ -94,7 +94,7 @@ def test_no_more_labels_are_promised_than_can_be_had_and_no_autoevaluator_is_nam
     assert found.size.partition(" can be labelled")[0].endswith(" and 3 more; 6 of 6 examples")
     many = dataclasses.replace(found, guessed_tokens=tuple(f"m{number}" for number in range(100)))
     said = " ".join(" ".join(ceiling_lines(many)).split())
-    assert "no tokenizer is available for m0, m1, m2, m3, m4 and 95 more: 4 characters are taken" in said
+    assert "no tokenizer is available for m0, m1, m2, m3, m4 and 95 more, so 4 characters count" in said
 
 
 def test_every_prompt_that_is_routed_counts_as_if_the_dearest_answered_it(checked, folder):
@@ -119,9 +119,9 @@ def test_the_prompts_that_an_explored_share_needs_are_told(checked, folder):
     assert 1_000 < found.exploring.prompts < 20_000
     said = " ".join(" ".join(ceiling_lines(found)).split())
     assert (
-        f"pays about {found.exploring.prompts:,} prompts show with explore: 0.2 that routing scores" in said
+        f"pays about {found.exploring.prompts:,} prompts with explore: 0.2 show that routing scores" in said
     )
-    assert "; the budget has 4: the answer will probably not say whether it pays" in said
+    assert "; the budget has 4, so the answer will probably not show this" in said
 
 
 def test_the_less_is_explored_and_the_more_candidates_there_are_the_more_prompts_it_takes():

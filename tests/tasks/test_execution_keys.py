@@ -37,7 +37,7 @@ WIDE = "{tensor_parallel_size: 2, pipeline_parallel_size: 2}"
 
 
 def test_a_model_that_wants_more_devices_than_there_are_is_refused_before_it_runs(campaign_file):
-    with pytest.raises(SpecError, match=r"model 'small' needs 4 devices .* and there are 3; name more"):
+    with pytest.raises(SpecError, match=r"model 'small' needs 4 devices .* and there are 3; add devices"):
         checked(campaign_file, "execution: {devices: [0, 1, 2]}", WIDE)
     assert checked(campaign_file, "execution: {devices: [0, 1, 2, 3]}", WIDE)
     assert checked(campaign_file, "", WIDE), "where none are assigned, the engine finds them by itself"

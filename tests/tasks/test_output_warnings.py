@@ -84,7 +84,7 @@ def test_outputs_that_are_as_they_should_be_are_not_warned_of(campaign):
 @pytest.mark.parametrize(
     ("output", "kind", "words"),
     [
-        (("", {"output_tokens": 9}), "empty", "thoughts (reasoning_content)"),
+        (("", {"output_tokens": 9}), "empty", "all be reasoning (reasoning_content)"),
         (("", {"output_tokens": 1}), "empty", "the model ends at once; check its prompt"),
         (("", {"finish_reason": "length", "output_tokens": 9}), "truncated", "raise max_tokens"),
         (("<think>x</think>bug", {}), "thoughts", "set the model's reasoning: {parser: think-tags}"),
@@ -357,7 +357,7 @@ def test_few_candidates_that_have_nearly_all_of_a_fault_are_named(database, empt
 def test_empty_outputs_are_not_told_of_again_as_outputs_without_an_answer(campaign, outputs, more):
     play(campaign, [TARGETS, outputs], no_answer=True)
     found = warned(campaign.database, campaign.record)
-    assert found["empty"].startswith(f"2 of {5 + len(outputs)} texts")
+    assert found["empty"].startswith(f"2 of {5 + len(outputs)} outputs")
     assert found.get("no-answer", "").partition(" and is ")[0] == more
 
 
@@ -485,7 +485,7 @@ def test_a_large_campaign_is_looked_at_in_part_and_says_so(campaign, monkeypatch
     assert warning.sentence.startswith("2 of 6 inspected outputs (33.3%) are empty, all 2 of b (elim")
     with campaign.database.reading() as session:
         rows = list(ask(Look(session, campaign.record), "coverage"))
-    assert rows[1]["flagged"] == "2 empty (of the first 2 looked at)"
+    assert rows[1]["flagged"] == "2 empty (of the first 2 inspected)"
 
 
 def test_coverage_counts_the_faults_of_each_candidate(campaign):
