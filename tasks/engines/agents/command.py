@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from signal import Signals
 from typing import Annotated, ClassVar, Literal
@@ -17,7 +18,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.agents.kit.calls import NAME, CallFailed, shown, variable_values
+from winnow.tasks.engines.agents.kit.calls import NAME, CallFailed, Patience, shown, variable_values
 from winnow.tasks.engines.agents.kit.program_files import (
     code_of_command,
     code_that_runs,
@@ -43,8 +44,6 @@ TEMPORARY = 75
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
              "SSL_CERT_FILE", "SSL_CERT_DIR")  # fmt: skip
 """Environment variables passed to every program, in addition to those that begin with LC_."""
-
-LOOK_EVERY_S = 0.1
 
 REST = 20.0
 """Seconds between two checks of the program's files, as a multiple of the duration of a check."""
@@ -138,7 +137,7 @@ class Caller:
         process = self._started()
         try:
             run = _Run(process, json.dumps(message).encode("ascii"))
-            is_done = run.until(time.monotonic() + self._settings.timeout)
+            is_done = run.within(Patience(self._settings.timeout))
         finally:
             self._end(process)
         self._require_unchanged()  # otherwise the reply could come from other code
@@ -237,8 +236,8 @@ class _Run:
         """Whether the program wrote more than `MOST_BYTES` to standard output."""
         return len(self.output) > MOST_BYTES
 
-    def until(self, deadline: float) -> bool:
-        """Write and read until the program ends; return whether it ended before the deadline."""
+    def within(self, patience: Patience) -> bool:
+        """Write and read until the program ends; return whether it ended in time."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -251,20 +250,19 @@ class _Run:
                 os.set_blocking(pipe.fileno(), False)
                 selector.register(pipe, event)
             while not self._is_over(selector):
-                left = deadline - time.monotonic()
-                if left <= 0.0:
+                if not (seconds := patience.step()):
                     return False
-                for key, _ in selector.select(min(left, LOOK_EVERY_S)):
+                for key, _ in selector.select(seconds):
                     if not self._move(key.fd):
                         selector.unregister(key.fileobj)
                         key.fileobj.close()  # type: ignore[union-attr]  # the selector has only files
         if self.is_too_long:
             return True
-        try:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        while seconds := patience.step():
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+                return True
+        return self._process.poll() is not None
 
     def _is_over(self, selector: selectors.BaseSelector) -> bool:
         if self.is_too_long:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import quote, urlsplit
@@ -11,7 +12,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.agents.kit.calls import CallFailed, Unreachable, shown, variable_values
+from winnow.tasks.engines.agents.kit.calls import CallFailed, Patience, Unreachable, shown, variable_values
 from winnow.tasks.engines.agents.kit.replies import json_or_text, refuse_depth
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
@@ -179,7 +180,16 @@ class Caller:
     def answer(self, message: JsonObject) -> object:
         """See `Caller`."""
         url = self._filled(self._settings.url, message, lambda text: quote(text, safe=""))
-        return self._read(self._loop.call(self._send, url, self._content(message)))
+        running = self._loop.start_task_soon(self._send, url, self._content(message))
+        patience = Patience(self._settings.timeout)
+        while not running.done() and (seconds := patience.step()):
+            wait([running], timeout=seconds)
+        if not running.done():
+            running.cancel()
+            raise CallFailed(
+                f"the endpoint did not answer within {self._settings.timeout:g} s", reason="timed_out"
+            )
+        return self._read(running.result())
 
     def close(self) -> None:
         """Abort all requests."""
@@ -225,7 +235,7 @@ class Caller:
 
         from winnow.tasks.engines.openai.errors import StatusError, Unreadable
 
-        with anyio.move_on_after(self._settings.timeout) as scope:
+        with anyio.CancelScope() as scope:
             self._scopes.add(scope)
             try:
                 found = await self._connection.send(
@@ -247,20 +257,20 @@ class Caller:
                 self._scopes.discard(scope)
             self._was_answered = True
             return found
-        raise CallFailed(
-            f"the endpoint did not answer within {self._settings.timeout:g} s", reason="timed_out"
-        )
+        raise CallFailed("the request was aborted")
 
     def _refused(self, status: int, headers: "Mapping[str, str] | httpx.Headers", said: bytes) -> Exception:
+        from winnow.tasks.engines.openai.errors import seconds_to_wait
+
         words = shown(said.decode(errors="replace"), self._secrets, is_beginning=True)
         why = f"the endpoint answered with status {status}{f': {words}' if words else ''}"
         if status in (401, 403) and not self._was_answered:
             return EngineLoadFailed(self._name, f"{why}; correct headers or the key")
-        wait = headers.get("retry-after", "")
+        seconds = seconds_to_wait(headers)
         return CallFailed(
             why,
             may_retry=status in self._settings.retry_on,
-            wait=min(float(wait), LONGEST_WAIT) if wait.isdecimal() and len(wait) < 9 else None,
+            wait=None if seconds is None else min(seconds, LONGEST_WAIT),
             said=_json(said),
         )
 

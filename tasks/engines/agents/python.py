@@ -25,7 +25,7 @@ from pydantic import AfterValidator, Field
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.text import in_home
-from winnow.tasks.engines.agents.kit.calls import CallFailed
+from winnow.tasks.engines.agents.kit.calls import CallFailed, Patience
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.plugins.allowed_code import Act, act_of_function, digests_of
@@ -215,13 +215,16 @@ class _Process:
             number = self._numbers
             self._waiting[number] = arrived
             self._worker.send({"number": number, "message": message})
+        found, patience = None, Patience(seconds)
         try:
-            found = arrived.get(timeout=seconds)
-        except Empty:
-            raise TimeoutError from None
+            while found is None and (step := patience.step()):
+                with suppress(Empty):
+                    found = arrived.get(timeout=step)
         finally:
             with self._lock:
                 self._waiting.pop(number, None)
+        if found is None:
+            raise TimeoutError
         if isinstance(found, WorkerEnded):
             raise found
         return found
@@ -294,15 +297,18 @@ class _Runner:
 
     async def _awaited(self, number: int, message: JsonObject) -> None:
         try:
-            running = cast("Coroutine[Any, Any, object]", self._call(*self._arguments(message)))
-            async with asyncio.timeout(self._setup["timeout"]) as limit:
-                found = await running
-            self._reply(number, {"reply": found})
-        except BaseException as error:
-            if isinstance(error, TimeoutError) and limit.expired():
+            call = cast("Coroutine[Any, Any, object]", self._call(*self._arguments(message)))
+            running, patience = asyncio.ensure_future(call), Patience(self._setup["timeout"])
+            while not running.done() and (seconds := patience.step()):
+                await asyncio.wait({running}, timeout=seconds)
+            if not running.done():
+                running.cancel()
+                await asyncio.wait({running})
                 self._reply(number, {"timed_out": True})
-            else:
-                self._failed(number, error)
+                return
+            self._reply(number, {"reply": running.result()})
+        except BaseException as error:
+            self._failed(number, error)
 
     def _failed(self, number: int, error: BaseException) -> None:
         kinds = [each.__name__ for each in type(error).__mro__]

@@ -1,6 +1,8 @@
 """Programs, endpoints and functions as engines: what they are given, and whatever they do."""
 
+import asyncio
 import importlib.util
+import itertools
 import json
 import os
 import py_compile
@@ -11,17 +13,20 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
 from signal import SIGKILL
+from types import SimpleNamespace
 
 import pytest
 from waiting import PATIENCE_S, until
 
 from winnow.tasks.candidates.cache_keys import fingerprint_model
+from winnow.tasks.engines.agents import python as python_agents
 from winnow.tasks.engines.agents.command import _Run
 from winnow.tasks.engines.agents.http import pointed, value_at
+from winnow.tasks.engines.agents.kit import calls, program_files
 from winnow.tasks.engines.agents.kit import engine as kit
-from winnow.tasks.engines.agents.kit import program_files
-from winnow.tasks.engines.agents.kit.calls import CallFailed
+from winnow.tasks.engines.agents.kit.calls import CallFailed, Patience
 from winnow.tasks.engines.agents.kit.engine import provider_of, settings_of
 from winnow.tasks.engines.agents.kit.replies import MOST_TRACE, json_or_text, read_reply
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
@@ -230,6 +235,36 @@ def test_a_run_that_hangs_is_ended_and_the_others_are_answered(provider, server,
     assert "within 3 s" in hung.detail
 
 
+@pytest.fixture
+def standing_clock(monkeypatch):
+    """A clock that is an hour ahead at each look, as it is for a process that was stopped."""
+    hours = itertools.count(0, 3600)
+    monkeypatch.setattr(calls, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+
+
+@pytest.mark.parametrize("provider", RUN)
+def test_time_in_which_winnow_was_stopped_is_not_the_agents(provider, server, tmp_path, standing_clock):
+    (found,) = answers(reference(provider, server, timeout=3600), tmp_path, asked("answers"))
+    assert found.text == "HI"
+
+
+def test_time_in_which_an_async_function_was_stopped_is_not_its_own(standing_clock):
+    async def answer(example):
+        await asyncio.sleep(0.01)
+        return example
+
+    replies = SimpleQueue()
+    link = SimpleNamespace(send=replies.put)
+    runner = python_agents._Runner(link, answer, python_agents.arguments_of(answer), {"timeout": 3600})
+    runner.begin(1, {"example": "HI"})
+    assert replies.get(timeout=PATIENCE_S) == {"number": 1, "reply": "HI"}
+
+
+def test_a_stop_counts_as_a_few_steps(standing_clock):
+    patience = Patience(3.0)
+    assert [patience.step() > 0 for _ in range(4)] == [True, True, False, False]
+
+
 OWN_SESSIONS = f"""
 import subprocess, time
 sleeps = "import os, time; open('children', 'a').write(str(os.getpid()) + chr(32)); time.sleep(600)"
@@ -263,7 +298,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path):
         until(
             lambda: (tmp_path / "children").exists() and (tmp_path / "children").read_text().count(" ") == 2
         )
-        assert not _Run(process, b"{}").until(time.monotonic())
+        assert not _Run(process, b"{}").within(Patience(0.0))
         engine._caller._end(process)
     until(lambda: all(map(gone, (tmp_path / "children").read_text().split())))
 
@@ -334,6 +369,17 @@ def test_failures_are_tried_again_where_the_file_says_so(provider, retry_on, ser
         assert failed.spent.reported == {"cost": 0.75}
     (failed,) = answers(reference(provider, server, **(tried | {"retry_on": []})), tmp_path, asked("fails"))
     assert "attempts" not in failed.detail
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "seconds"),
+    [("7", 7.0), ("0.25", 0.25), ("1e9", 60.0), ("Fri, 31 Dec 9999 23:59:59 GMT", 60.0), ("soon", None)],
+)
+def test_an_endpoint_says_when_to_ask_again_in_seconds_or_by_a_date(asked_for, seconds, server, tmp_path):
+    server.script = (503, {"retry-after": asked_for}, "busy")
+    with running(reference("http", server), tmp_path) as engine, pytest.raises(CallFailed) as failed:
+        engine._caller.answer({**json.loads(asked("answers").prompt), "params": {}})
+    assert failed.value.wait == seconds
 
 
 @pytest.mark.parametrize("on_failure", ["unscored", "empty"])

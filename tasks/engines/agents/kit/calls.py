@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -61,6 +62,30 @@ class Caller(Protocol):
 
     def close(self) -> None:
         """End all attempts immediately; can be called repeatedly."""
+
+
+LONGEST_STEP_S = 0.1
+
+
+class Patience:
+    """Time that an attempt may take, without the time in which Winnow itself was stopped.
+
+    Ctrl-Z and a paused container stop the agents of this machine too, and nobody reads what others answer
+    meanwhile, so a wait that took longer than it could counts as a few steps.
+
+    Args:
+        seconds: All of it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._left, self._asked = seconds, time.monotonic()
+
+    def step(self) -> float:
+        """Seconds to wait before the next look; 0 if no time is left."""
+        now = time.monotonic()
+        self._left -= min(now - self._asked, 10 * LONGEST_STEP_S)
+        self._asked = now
+        return max(0.0, min(self._left, LONGEST_STEP_S))
 
 
 NAME = re.compile(r"\$?([A-Za-z_][A-Za-z0-9_]*)")
