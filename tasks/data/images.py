@@ -23,6 +23,10 @@ BYTES = "bytes"
 """Key of an image's content in an object, as in Parquet files of the Hugging Face hub."""
 
 
+NOTHING = (None, "", {BYTES: None, "path": None})
+"""Values of a field without an image."""
+
+
 class ImageReader:
     """Adds the column `DETAILS` to rows.
 
@@ -83,16 +87,18 @@ class ImageReader:
             left_out = iter(contents.get(f"{name}.{BYTES}", ()))
             for each in held if isinstance(held, list) else [held]:
                 if isinstance(each, Mapping) and BYTES not in each and (content := next(left_out, None)):
-                    yield content
-                elif each is not None and each != "":
+                    yield {**each, BYTES: content}
+                elif each not in NOTHING:
                     yield each
 
     def _described(self, place: str, given: object) -> JsonObject:
         """The description of an image."""
+        name: object = BYTES
         if isinstance(given, Mapping):
-            given = next((given[key] for key in ("url", "path") if given.get(key)), given)
+            name = given.get("path") or BYTES
+            given = next((given[key] for key in (BYTES, "url", "path") if given.get(key)), given)
         if isinstance(given, bytes):
-            return self._kept(place, "the content of an image", BYTES, given)
+            return self._kept(place, "the content of an image", Path(str(name)).name, given)
         if not isinstance(given, str) or "\0" in given:
             raise DatasetError(f"{place}: an image is a path or a URL, got {str(given)[:60]!a}", IMAGES_KEY)
         if WEB.match(given):

@@ -3,6 +3,7 @@
 import json
 from contextlib import closing
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -194,6 +195,22 @@ def test_the_content_of_images_in_a_parquet_file_is_shown(folder, database, serv
     with database.reading() as session:
         [stored] = session.connection().exec_driver_sql("SELECT MAX(LENGTH(fields)) FROM examples").one()
     assert stored < 400  # no content
+
+
+def test_a_dataset_of_the_hub_holds_the_content_of_its_images(folder):
+    features = datasets.Features(
+        {"input": datasets.Value("string"), "image": datasets.Image(), "more": [datasets.Image()]}
+    )
+    images = [{"bytes": png(name), "path": f"{name}.png"} for name in COLOURS]
+    rows = [
+        {"input": QUESTION, "image": images[0], "more": images[1:]},
+        {"input": QUESTION, "image": None, "more": []},
+    ]
+    datasets.Dataset.from_list(rows, features=features).save_to_disk("saved")
+    spec = DatasetSpec(hub="saved", images=["image", "more"], fields={"target": None})
+    found = [each.fields["image_details"] for each in read_dataset(spec).examples]
+    assert [[each["name"] for each in one] for one in found] == [[f"{name}.png" for name in COLOURS], []]
+    assert found[0][2]["sha256"] == Image.of(png("blue"), "").sha256
 
 
 @pytest.mark.parametrize(
