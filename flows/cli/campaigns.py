@@ -47,9 +47,11 @@ def validate(
     from winnow.flows.reports.summary import hanging
     from winnow.flows.run.validation import validate as validation_of
     from winnow.tasks.setup.yaml_file import read_spec_file
+    from winnow.tasks.text.printable import printable
 
     width = terminal_width(sys.stdout)
-    for line in validation_of(read_spec_file(spec, overrides_of(set_, storage=storage)), trust=trust).lines():
+    found = validation_of(read_spec_file(spec, overrides_of(set_, storage=storage)), trust=trust)
+    for line in map(printable, found.lines()):
         print(line if "\n" in line else "\n".join(hanging("", line, width)))
 
 

@@ -54,6 +54,7 @@ def plan(
     from winnow.flows.api.plans import plan as plan_of
     from winnow.flows.reports.output import print_json
     from winnow.tasks.setup.yaml_file import read_spec_file
+    from winnow.tasks.text.printable import printable
 
     try:
         found = plan_of(
@@ -72,4 +73,4 @@ def plan(
     if json:
         print_json(asdict(found))
     else:
-        print(found)
+        print(printable(str(found)))

@@ -10,6 +10,7 @@ from winnow.tasks.answer.sentences.clauses import Line, rounds
 from winnow.tasks.answer.unit_costs import running_words
 from winnow.tasks.engines.known_providers import NO_SEED
 from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
+from winnow.tasks.text.printable import one_line
 
 NAMING = ("winner", "best", "certified", "passed")
 """Labels of lines that begin with the winner's name, if the campaign has a winner."""
@@ -62,6 +63,7 @@ def repeat_lines(engines: Sequence[str]) -> list[Line]:
     """The warning that a run may not be reproducible; empty if all engines are."""
     if not engines:
         return []
+    engines = [one_line(each) for each in engines]  # of an agent, a command or a URL as its file gives it
     said = (
         f"not exactly: outputs of {list_of(engines)} can depend on what else is generated at the same time. "
         "Stored outputs always give this answer; if the campaign runs again, or is killed and resumed, "

@@ -97,7 +97,10 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     execution = spec.execution
     if execution.cluster == "ray" and execution.ray_address not in RAYS_OWN:
         address = execution.ray_address
-        host = urlsplit(address if "://" in address else f"ray://{address}").hostname
+        try:
+            host = urlsplit(address if "://" in address else f"ray://{address}").hostname
+        except ValueError:  # no URL; Ray says so
+            host = None
         if not is_loopback(host):
             text = f"join the Ray cluster at {address!a}, which can run any code here"
             yield Permission(text=text, keys=("execution.ray_address",))

@@ -84,3 +84,8 @@ def test_a_price_that_no_number_holds_is_said():
     costs = [RunningCost(name="a", seconds=1234.5, tokens=3.0, price=float("inf"))]
     said = running_words(costs, is_of_program=False)
     assert "a 1,234 s of engine time, 3 tokens, price inf;" in said
+
+
+def test_no_engine_moves_a_terminals_cursor():
+    [(_, said)] = repeat_lines(["command echo '\x1b[2J\n'", "http http://h/\x1b]0;x\x07"])
+    assert said.isprintable()

@@ -194,7 +194,7 @@ def test_a_cluster_of_others_may_run_anything(tmp_path):
         return needed(tmp_path, execution={"cluster": "ray", "ray_address": address})
 
     assert [keys for keys in cluster("ray://evil.example:10001").values()] == [("execution.ray_address",)]
-    assert len(cluster("evil.example:6379")) == 1
+    assert len(cluster("evil.example:6379")) == len(cluster("ray://[evil")) == 1
     assert cluster("auto") == cluster("local") == cluster("127.0.0.1:6379") == {}
 
 
