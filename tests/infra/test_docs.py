@@ -126,7 +126,7 @@ def refusal(line, *, whole):
         return None
     except Exception as error:
         absent = type(error).__name__ in ("MissingParameter", "BadOptionUsage", "NoArgsIsHelpError")
-        absent = absent or " is missing" in str(error)
+        absent = absent or any(each in str(error) for each in (" is missing", " needs a value"))
         return None if absent and not whole else f"{type(error).__name__}: {error}"
     return None
 
