@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from winnow.tasks.finished_runs.gather import FinishedRun
 
 app = typer.Typer(
-    no_args_is_help=True, help="Read finished runs of other tools, and compare their candidates."
+    name="import",
+    help="Read finished runs of other tools, and compare their candidates.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 

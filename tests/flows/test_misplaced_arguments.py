@@ -1,8 +1,10 @@
 """Arguments in a wrong order or form: the message has the right command."""
 
+import re
+
 import pytest
 
-from winnow.flows.cli import app
+from winnow.flows.cli import COMMANDS, app
 from winnow.tasks.errors import SpecError
 
 
@@ -10,6 +12,12 @@ def said(*arguments):
     with pytest.raises(SpecError) as caught:
         app(list(arguments), standalone_mode=False)
     return str(caught.value)
+
+
+def test_the_help_names_every_command(capsys):
+    app(["--help"], prog_name="winnow", standalone_mode=False)
+    shown = re.findall(r"^│ ([a-z]+) ", capsys.readouterr().out, re.MULTILINE)
+    assert shown == list(COMMANDS)
 
 
 def test_a_setting_without_an_equals_sign_comes_with_the_right_form():
