@@ -96,7 +96,7 @@ class ImageReader:
         name: object = BYTES
         if isinstance(given, Mapping):
             name = given.get("path") or BYTES
-            given = next((given[key] for key in (BYTES, "url", "path") if given.get(key)), given)
+            given = _named(given)
         if isinstance(given, bytes):
             return self._kept(place, "the content of an image", Path(str(name)).name, given)
         if not isinstance(given, str) or "\0" in given:
@@ -129,6 +129,11 @@ class ImageReader:
         return {"name": name, **found.as_json()}
 
 
+def _named(image: Mapping[str, object]) -> object:
+    """The content, the URL or the path of an image that an object describes; the object if it has none."""
+    return next((image[key] for key in (BYTES, "url", "path") if image.get(key)), image)
+
+
 def located(place: str, given: str) -> str:
     """The path of an image that the row at a place of `read_files` names: it starts at the file's folder."""
     return str(Path(place.rpartition(", ")[0]).parent / in_home(given))
@@ -140,6 +145,6 @@ def image_paths(rows: Iterable[PlacedRow], fields: Sequence[str]) -> Iterator[st
         for name in fields:
             held = value_of(row, name)
             for each in held if isinstance(held, list) else [held]:
-                given = each.get("url") or each.get("path") if isinstance(each, Mapping) else each
+                given = _named(each) if isinstance(each, Mapping) else each
                 if isinstance(given, str) and given and not SCHEME.match(given) and given[:5] != "data:":
                     yield located(place, given)

@@ -6,6 +6,7 @@ webhooks.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from glob import glob, has_magic
 from ipaddress import ip_address
@@ -198,11 +199,11 @@ def _images_outside(spec: CampaignSpec, folder: Path) -> Iterator["_Read"]:
     paths = [spec.dataset.path] if isinstance(spec.dataset.path, str) else spec.dataset.path
     if not spec.dataset.images or not paths or not any(each.provider in REMOTE for each in spec.models):
         return
-    try:
+    found: set[str | None] = set()
+    with suppress(DatasetError, OSError, ValueError):  # which the check reports if the campaign reads as far
         rows = read_files([str(folder / each) for each in paths])
-        found = {_outside(path, folder, of_folder=True) for path in image_paths(rows, spec.dataset.images)}
-    except (DatasetError, OSError, ValueError):  # which the check reports
-        return
+        for path in image_paths(rows, spec.dataset.images):
+            found.add(_outside(path, folder, of_folder=True))
     yield from ((IMAGES_KEY, each) for each in sorted(filter(None, found)))
 
 

@@ -319,8 +319,12 @@ def test_images_outside_the_folder_need_permission_to_go_to_a_server(folder):
     outside.mkdir()
     (outside / "secret.png").write_bytes(png("red"))
     (folder / "data" / "link.png").symlink_to(outside / "secret.png")
-    for image in (str(outside / "secret.png"), f"../../{outside.name}/secret.png", "link.png"):
+    secret = str(outside / "secret.png")
+    objects = ({"bytes": secret}, {"bytes": secret, "url": "https://h/x.png"}, {"url": secret})
+    for image in (str(outside / "secret.png"), f"../../{outside.name}/secret.png", "link.png", *objects):
         write([{"input": QUESTION, "image": [image, "pictures/red.png"]}], "data/out.jsonl")
+        with (folder / "data" / "out.jsonl").open("a") as file:
+            file.write("what a limit leaves unread\n")
         spec = spec_of({"name": "m", **SERVED}, {"name": "n", **SERVED}, path="data/out.jsonl")
         [needed] = permissions(spec, folder)
         assert needed.text == f"read '{outside}/*' and send it to 'http://127.0.0.1:9'"
