@@ -187,6 +187,31 @@ class LeavingOut(Selector, Protocol):
 
 
 @runtime_checkable
+class Revising(Selector, Protocol):
+    """A selector that accepts scores of unscored pairs later, with a claim that remains valid.
+
+    A replay revises the same pairs at the same places among its tells.
+    """
+
+    def revise(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores of pairs that were observed without one; NaN leaves a pair unscored.
+
+        The pairs and the time can depend on everything that was observed. But the score of a pair must not
+        depend on when it is requested: never request a pair again that has a score, and choose none of
+        several scores.
+
+        Args:
+            batch: B pairs that were observed and are unscored; need not have been proposed together.
+            outcomes: Shape (B,), scores in [0, 1], NaN if still unscored.
+
+        Raises:
+            RefusedTell: If a pair is not unscored, or an outcome is invalid; the selector is then unchanged.
+            InvalidParameter: If a parameter of the selector is incompatible with it.
+        """
+        ...
+
+
+@runtime_checkable
 class Sparing(Selector, Protocol):
     """A selector that needs no score on an example if all arms are equal there.
 

@@ -212,6 +212,14 @@ def takes_more_arms(name: str) -> bool:
     return third_party(name) is None and hasattr(_load(name)[0], "add_arms")
 
 
+def takes_later_scores(name: str) -> bool:
+    """Whether a built-in selector accepts scores of unscored pairs later; see `Revising`.
+
+    Raises like `create_selector`.
+    """
+    return third_party(name) is None and hasattr(_load(name)[0], "revise")
+
+
 def looks_ahead(name: str) -> bool:
     """Whether a selector can propose rounds while earlier ones are in flight.
 

@@ -3,6 +3,7 @@
 It includes their sums per arm. A round costs O(K + B), plus O(n) for each arm whose examples are drawn.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -48,6 +49,9 @@ class ScoreMatrix:
         self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
         self._left_out = np.zeros(config.n_arms, dtype=np.bool_)  # (K,) to be dropped, whatever is observed
         self.free_of_arm = np.full(config.n_arms, config.n_examples)  # (K,)
+        self._unscored: set[tuple[int, int]] = set()  # pairs observed without a score
+        self.revised = np.zeros(config.n_arms, dtype=np.bool_)
+        """Arms with a score that came after its pair was observed, shape (K,)."""
         self._in_flight = InFlight()
 
     def add_arms(self, count: int) -> None:
@@ -59,7 +63,7 @@ class ScoreMatrix:
         self._sums_in, self._scored_in = with_more(self._sums_in, count), with_more(self._scored_in, count)
         self.asked = with_more(self.asked, count)
         self.active = with_more(self.active, count, True)
-        self._left_out = with_more(self._left_out, count)
+        self._left_out, self.revised = with_more(self._left_out, count), with_more(self.revised, count)
         self.free_of_arm = with_more(self.free_of_arm, count, self.n_examples)
 
     def leave_out(self, arms: IntArray) -> None:
@@ -182,15 +186,50 @@ class ScoreMatrix:
         self._take(arms[~was_taken], examples[~was_taken])
         self._told[arms, examples] = True
         is_scored = ~np.isnan(scores)
+        self._unscored.update(_pairs(arms[~is_scored], examples[~is_scored]))
         self.told += np.bincount(arms, minlength=self.n_arms)
+        self._add(arms, examples, scores)
+        self._drop()
+        return scores
+
+    def revise(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
+        """Reveal scores of pairs that were observed without one.
+
+        Args:
+            batch: B such pairs.
+            outcomes: Shape (B,), scores in [0, 1], NaN if still unscored.
+
+        Returns:
+            The outcomes as an array of shape (B,).
+
+        Raises:
+            RefusedTell: If a pair is not unscored, or an outcome is invalid; the matrix is then unchanged.
+        """
+        scores = _shaped(batch, outcomes)
+        _require_in_range(batch, scores)
+        pairs = _pairs(batch.arms, batch.examples)
+        for pair, times in Counter(pairs).items():
+            if pair not in self._unscored or times > 1:
+                arm, example = pair
+                found = "twice" if times > 1 else "otherwise"
+                expected = "observed before without a score, and in the batch once"
+                raise MalformedBatch("pairs", expected, f"arm {arm} on example {example} {found}")
+        is_scored = ~np.isnan(scores)
+        self._unscored -= set(_pairs(batch.arms[is_scored], batch.examples[is_scored]))
+        self.revised[batch.arms[is_scored]] = True
+        self._add(batch.arms, batch.examples, scores)
+        self._drop()
+        return scores
+
+    def _add(self, arms: IntArray, examples: IntArray, scores: FloatArray) -> None:
+        """Add the scores of some pairs to all sums."""
+        is_scored = ~np.isnan(scores)
         self.scored += np.bincount(arms[is_scored], minlength=self.n_arms)
         self.sums += np.bincount(arms, weights=np.where(is_scored, scores, 0.0), minlength=self.n_arms)
         cells = arms * self.groups.n_groups + self.groups.of_example[examples]
         known, shape = np.where(is_scored, scores, 0.0), self._sums_in.shape
         self._scored_in += np.bincount(cells[is_scored], minlength=self._scored_in.size).reshape(shape)
         self._sums_in += np.bincount(cells, weights=known, minlength=self._sums_in.size).reshape(shape)
-        self._drop()
-        return scores
 
     def _take(self, arms: IntArray, examples: IntArray) -> None:
         self._taken[arms, examples] = True
@@ -206,18 +245,31 @@ class ScoreMatrix:
 
     def _validate(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
         """Validate a batch; return its outcomes as floats."""
-        arms, examples = batch.arms, batch.examples
-        if arms.ndim != 1:
-            raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")
-        scores = at_bounds(np.array(outcomes, dtype=np.float64))
-        if scores.shape != arms.shape:
-            raise MalformedBatch("outcomes", f"of shape {arms.shape}", f"shape {scores.shape}")
-        require_untold(arms, examples, self._told)
-        if (where := first_of((scores < 0.0) | (scores > 1.0))) is not None:
-            arm, example = int(arms[where]), int(examples[where])
-            raise OutcomeOutOfRange(arm, example, float(scores[where]), "in [0, 1]")
+        scores = _shaped(batch, outcomes)
+        require_untold(batch.arms, batch.examples, self._told)
+        _require_in_range(batch, scores)
         self._in_flight.check(batch)
         return scores
+
+
+def _shaped(batch: Batch, outcomes: ArrayLike) -> FloatArray:
+    """The outcomes of a batch of single arms as floats, one per pair."""
+    if batch.arms.ndim != 1:
+        raise MalformedBatch("arms", "of shape (B,)", f"shape {batch.arms.shape}")
+    scores = at_bounds(np.array(outcomes, dtype=np.float64))
+    if scores.shape != batch.arms.shape:
+        raise MalformedBatch("outcomes", f"of shape {batch.arms.shape}", f"shape {scores.shape}")
+    return scores
+
+
+def _require_in_range(batch: Batch, scores: FloatArray) -> None:
+    if (where := first_of((scores < 0.0) | (scores > 1.0))) is not None:
+        arm, example = int(batch.arms[where]), int(batch.examples[where])
+        raise OutcomeOutOfRange(arm, example, float(scores[where]), "in [0, 1]")
+
+
+def _pairs(arms: IntArray, examples: IntArray) -> list[tuple[int, int]]:
+    return list(zip(arms.tolist(), examples.tolist(), strict=True))
 
 
 def highest(bounds: FloatArray, free: IntArray, pending: IntArray, rng: np.random.Generator) -> int:

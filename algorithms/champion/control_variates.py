@@ -181,6 +181,11 @@ class Controls:
         touched = batch.examples
         self._features[EASE, touched] = self._residuals[touched] / (DOUBT + self._told[touched])
 
+    def relearn(self, examples: IntArray, changes: FloatArray) -> None:
+        """Update the ease feature after changes of residuals that it has learned; both of shape (B,)."""
+        np.add.at(self._residuals, examples, changes)
+        self._features[EASE, examples] = self._residuals[examples] / (DOUBT + self._told[examples])
+
     def add(self, batch: Grouped, features: FloatArray, scores: FloatArray, draws: Draws) -> None:
         """Add the features and scores of a batch to the moments of the regression.
 
@@ -202,6 +207,10 @@ class Controls:
             draws: All draws.
         """
         self._features[ROW] = row
+        self.refit(arms, drawn, draws)
+
+    def refit(self, arms: IntArray, drawn: DrawHistory, draws: Draws) -> None:
+        """Recompute the features of all draws of some arms, and their weights; see `fill`."""
         examples, starts, scores = drawn.examples, drawn.starts, drawn.played.scores
         features = self.features_of(examples).copy()
         others = np.maximum(self._told[examples] - 1.0, 0.0)

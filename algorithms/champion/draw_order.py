@@ -169,6 +169,33 @@ class Draws:
         self.sums[batch.arms] += np.add.reduceat(played.scores, batch.starts)
         self.squares[batch.arms] += np.add.reduceat(played.scores**2, batch.starts)
 
+    def revise(self, rows: IntArray, examples: IntArray, scores: FloatArray) -> IntArray:
+        """Replace missing scores of some draws; controls and bets stay as they were.
+
+        Args:
+            rows: Shape (B,).
+            examples: Shape (B,).
+            scores: Shape (B,), in [0, 1].
+
+        Returns:
+            Shape (B,), place of each draw among those of its row.
+        """
+        of_row, of_example = self._pairs[:, : self._size]
+        keys, order = of_row * self.n_examples + of_example, np.argsort(of_row, kind="stable")
+        by_key = np.argsort(keys)
+        at = by_key[np.searchsorted(keys, rows * self.n_examples + examples, sorter=by_key)]
+        places = np.empty(self._size, dtype=np.int64)
+        places[order] = np.arange(self._size) - (self.count.cumsum() - self.count)[of_row[order]]
+        self._values[0, at] = scores
+        self._values[4, at] += scores - 1.0
+        weights = self._groups.weights[examples]
+        np.add.at(self.scored, rows, 1)
+        np.add.at(self.low, rows, weights * scores)
+        np.add.at(self.high, rows, weights * (scores - 1.0))
+        np.add.at(self.sums, rows, scores - 1.0)
+        np.add.at(self.squares, rows, scores**2 - 1.0)
+        return places[at]
+
     def row(self, rows: IntArray) -> FloatArray:
         """Scores of an arm by example, shape (N,): unscored as 1, undrawn as 0.
 

@@ -77,6 +77,7 @@ class Evidence:
         self.race = Race(n_arms, n_examples, bets=mode.weight > 0.0)
         self._within = WithinEpsilon(self.race, n_examples, epsilon) if mode.within > 0.0 else None
         self._named_by_race: int | None = None  # arm that, by the race, no other arm exceeds by epsilon
+        self._has_revised = False
         self.in_race = groups.n_parts == 1
         """Whether all draws so far were on common examples."""
         self.champion: int | None = None
@@ -291,6 +292,31 @@ class Evidence:
         self._crown()
         return band
 
+    def revise(self, arms: IntArray, examples: IntArray, scores: FloatArray) -> None:
+        """Absorb scores of draws that were unscored; bets, opponents and controls stay those of the time.
+
+        No wealth of an arm and no sum of a filled row falls, so arms that are eliminated stay so. Only bets
+        within epsilon are with regard to one champion, and from now on have to be won against each new one.
+
+        Args:
+            arms: Shape (B,).
+            examples: Shape (B,).
+            scores: Shape (B,), in [0, 1].
+        """
+        self._has_revised = True
+        rows = self.groups.row_of(arms, examples)
+        places = self.draws.revise(rows, examples, scores)
+        if self.race.told:
+            self.race.revise(arms, places, scores)
+        if self._within is not None:
+            self._within.revise()
+        self.controls.relearn(examples, scores - 1.0)
+        revised = np.unique(rows)
+        self.controls.refit(revised, self.draws.history(revised), self.draws)
+        if self.champion is None:
+            self._rule_out_by_race()
+        self._crown(again=True)
+
     def add_arms(self, levels: FloatArray) -> None:
         """Add arms, each with its own order of examples; ends a race that has begun.
 
@@ -345,10 +371,11 @@ class Evidence:
         squares = self.controls.residual_squares(self.draws, arms)
         return adaptive_bets(gap, squares, self.draws.count[arms])
 
-    def _crown(self) -> None:
+    def _crown(self, *, again: bool = False) -> None:
         """Make the m-th best filled row the champion, and test all other arms against it.
 
-        The tests are recomputed from each arm's first draw.
+        The tests are recomputed from each arm's first draw. Nothing is done if the row is not better than the
+        champion's, unless `again`.
         """
         top = self.top
         if top.size < self.top_m:
@@ -356,9 +383,14 @@ class Evidence:
         best = int(top[-1])
         sums = self.least_sums
         if self.champion is not None and sums[best] <= sums[self.champion] + self._slack:
-            return
-        if self.champion is None and best != self._named_by_race:
-            self._take_back_name()
+            if not again:
+                return
+            best = self.champion if self.top_m == 1 else best
+        if self.champion is None:
+            if best != self._named_by_race:
+                self._take_back_name()
+        elif self._within is not None and self._has_revised and best != self.champion:
+            self.is_out = self.is_beaten.copy()
         self.champion = best
         self.is_out[top] = self.is_beaten[top] = False
         self.total = float(sums[best]) + self.epsilon * self.n_examples
@@ -368,7 +400,7 @@ class Evidence:
         rows = self.groups.rows_of(arms)
         rows = rows[self.draws.count[rows] > 0]
         if rows.size:
-            drawn, row = self.draws.history(rows), self.draws.row(self.groups.rows_of(top[-1:]))
+            drawn, row = self.draws.history(rows), self.draws.row(self.groups.rows_of(np.array([best])))
             self.controls.fill(row, rows, drawn, self.draws)
             self._wealths.put(rows, *self._parts(rows, drawn, self.total))
             self._rule_out(np.unique(rows // self.groups.n_parts))

@@ -46,9 +46,16 @@ class Columns(NamedTuple):
     arms: IntArray
     """Shape (A,), the arms in the race."""
     scores: FloatArray
-    """Shape (A, B), on B common examples in the order of the draws; NaN if unscored."""
+    """Shape (A, B), on B common examples in the order of the draws; NaN if unscored at first."""
     weights: FloatArray
     """Shape (B,), weights of these examples."""
+    revised: FloatArray | None = None
+    """The scores with those that came later; None if none came."""
+
+    @property
+    def latest(self) -> FloatArray:
+        """The scores as known now; a batch keeps the opponents and bets of the time it was observed."""
+        return self.scores if self.revised is None else self.revised
 
 
 class Race:
@@ -82,6 +89,7 @@ class Race:
         self._has_met = np.zeros((n_betting, n_betting), dtype=np.bool_)  # [i, j]: i has bet against j
         self.told: list[Columns] = []
         """Columns that were bet on, by batch."""
+        self._opponents: list[Opponents] = []  # of these batches
 
     def add_arms(self, count: int) -> None:
         """Append arms that are not in the race."""
@@ -126,8 +134,10 @@ class Race:
         weights = np.ones(scores.shape[1]) if weights is None else weights
         if self._bets and len(arms) > 1:
             opponents = self._choose(arms)
-            self._bet(arms, low, high, weights, opponents)
+            worth = self._worth_low, self._worth_high, self._weight
+            self._logs[arms] += self._growth(arms, low, high, weights, opponents, *worth)
             self._remember(arms, opponents)
+            self._opponents.append(opponents)
             self.products[np.ix_(arms, arms)] += low @ low.T
             self.told.append(Columns(arms, scores, weights))
         self.columns[arms] += scores.shape[1]
@@ -137,15 +147,54 @@ class Race:
         self._worth_high[arms] += (weights * high).sum(axis=1)
         self._weight += float(weights.sum())
 
+    def revise(self, arms: IntArray, places: IntArray, scores: FloatArray) -> None:
+        """Replace missing scores, and compute all wealths anew with the opponents and bets of the time.
+
+        Args:
+            arms: Shape (B,).
+            places: Shape (B,), place of the example among those observed for the arm.
+            scores: Shape (B,), in [0, 1].
+        """
+        for arm, place, score in zip(arms.tolist(), places.tolist(), scores.tolist(), strict=True):
+            self._replace(arm, place, score)
+        self._logs[:] = self.products[:] = 0.0
+        low_sums, high_sums, weight = np.zeros_like(self.low), np.zeros_like(self.low), 0.0
+        for columns, opponents in zip(self.told, self._opponents, strict=True):
+            low, high = np.nan_to_num(columns.latest, nan=0.0), np.nan_to_num(columns.latest, nan=1.0)
+            worth = low_sums, high_sums, weight
+            members = columns.arms
+            self._logs[members] += self._growth(members, low, high, columns.weights, opponents, *worth)
+            self.products[np.ix_(members, members)] += low @ low.T
+            low_sums[members] += (columns.weights * low).sum(axis=1)
+            high_sums[members] += (columns.weights * high).sum(axis=1)
+            weight += float(columns.weights.sum())
+
+    def _replace(self, arm: int, place: int, score: float) -> None:
+        """Replace a missing score of an arm's example, by its place; no bets are made on later ones."""
+        for number, columns in enumerate(self.told):
+            if not (columns.arms == arm).any():
+                continue
+            if place < len(columns.weights):
+                revised = columns.latest.copy()
+                revised[columns.arms == arm, place] = score
+                self.told[number] = columns._replace(revised=revised)
+                weight = columns.weights[place]
+                self.low[arm] += score
+                self.high[arm] += score - 1.0
+                self._worth_low[arm] += weight * score
+                self._worth_high[arm] += weight * (score - 1.0)
+                return
+            place -= len(columns.weights)
+
     def differences(self, arm: int, other: int) -> FloatArray:
         """Score differences of two arms on their common columns, in order of observation.
 
-        NaN if unscored.
+        NaN if either was unscored at first.
         """
         found = [
-            scores[arms == arm][0] - scores[arms == other][0]
-            for arms, scores, _ in self.told
-            if (arms == arm).any() and (arms == other).any()
+            each.scores[each.arms == arm][0] - each.scores[each.arms == other][0]
+            for each in self.told
+            if (each.arms == arm).any() and (each.arms == other).any()
         ]
         return np.concatenate(found) if found else np.zeros(0)
 
@@ -155,23 +204,41 @@ class Race:
             mine = (opponents.which == row) & (opponents.size == size)
             self._has_met[np.ix_(arms[mine], opponents.members[row, :size])] = True
 
-    def _bet(
-        self, arms: IntArray, low: FloatArray, high: FloatArray, weights: FloatArray, opponents: Opponents
-    ) -> None:
+    def _growth(
+        self,
+        arms: IntArray,
+        low: FloatArray,
+        high: FloatArray,
+        weights: FloatArray,
+        opponents: Opponents,
+        worth_low: FloatArray,
+        worth_high: FloatArray,
+        weight: float,
+    ) -> FloatArray:
+        """Growth of the log wealths by a batch, shape (A, 5).
+
+        Args:
+            arms: Shape (A,), the arms in the race.
+            low: Shape (A, B), their scores, unscored as 0.
+            high: Shape (A, B), the same, unscored as 1.
+            weights: Shape (B,).
+            opponents: Their opponents and bets.
+            worth_low: Shape (K,), weighted sums of all scores before the batch, unscored as 0.
+            worth_high: Shape (K,), the same, unscored as 1.
+            weight: Weight of the examples before the batch.
+        """
         position = np.full(len(self.low), -1)
         position[arms] = np.arange(len(arms))
         among = position[opponents.members]  # (V, W) rows of `low`
         pick = (opponents.which, opponents.size - 1)
         theirs = _mean_of_first(low[among])[pick]  # (A, B)
-        sums = _mean_of_first(self._worth_low[opponents.members])[pick]  # (A,)
+        sums = _mean_of_first(worth_low[opponents.members])[pick]  # (A,)
         lead = theirs - high  # (A, B) D
         worth = weights * lead
-        before = (sums - self._worth_high[arms])[:, np.newaxis] + worth.cumsum(axis=1) - worth
-        left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
+        before = (sums - worth_high[arms])[:, np.newaxis] + worth.cumsum(axis=1) - worth
+        left = self._n_examples - weight - (weights.cumsum() - weights)  # (B,)
         left = np.maximum(left, weights)  # rounding must not make it smaller than the draw's own weight
-        self._logs[arms] += log_growth(
-            lead, -before / left, self._n_examples / left, opponents.adaptive[:, np.newaxis]
-        )
+        return log_growth(lead, -before / left, self._n_examples / left, opponents.adaptive[:, np.newaxis])
 
     def _choose(self, arms: IntArray) -> Opponents:
         """Choose opponents for each arm, and a bet that fits its lead.

@@ -270,6 +270,22 @@ class Champion:
         if self._thrift is not None and self.evidence.is_decided and champion is not None:
             self._thrift.begin(champion, self._matrix.active, may_choose=self._verdict.may_choose)
 
+    def revise(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """See `Revising`; not with constraints, spared outcomes, or a search for the cheapest arm."""
+        for name, value, is_set in (
+            ("prefer", "cost", self._thrift is not None),
+            ("constraints", "an array", bool(len(self.evidence.constraints))),
+            ("spares", True, self._spared is not None),
+        ):
+            if is_set:
+                raise InvalidParameter(name, value, "left out if unscored pairs are observed again")
+        scores = self._matrix.revise(batch, outcomes)
+        known = ~np.isnan(scores)
+        if known.any():
+            self.evidence.revise(batch.arms[known], batch.examples[known], scores[known])
+        self._drop_in_evidence()
+        self._note_eliminations()
+
     def _tell_evidence(self, batch: Batch, scores: FloatArray) -> None:
         grouped = Grouped.of(batch.arms, batch.examples, scores)
         columns = self._columns_of(batch, scores) if self.evidence.can_race else None
@@ -282,15 +298,21 @@ class Champion:
                 by_row = Grouped.of(groups.row_of(batch.arms, batch.examples), batch.examples, scores)
             band = self.evidence.tell(by_row, self._untold_before(by_row))
         self._verdict.tell(grouped, band)
+        self._drop_in_evidence()
+        self._note_eliminations()
+
+    def _drop_in_evidence(self) -> None:
+        """Drop the arms that the matrix has dropped from the evidence, too."""
         if not np.array_equal(self._matrix.active, self.evidence.active):
             self.evidence.drop(self._matrix.active, self._verdict.levels)
             if self._excess is not None:
                 self._excess.restart(self.n_arms)
-        self._note_eliminations()
 
     def _bound_excess(self) -> None:
         """Update the bound on how much better another arm can be."""
         if self._excess is None or self._verdict.stated >= 1.0 or not self._matrix.active.any():
+            return
+        if self._matrix.revised.any():  # earlier bounds stay valid, and are not lowered
             return
         n_told, stated = int(self._matrix.told.sum()), self._verdict.stated
         self._excess.look(self.evidence, n_told, stated, is_last=self._verdict.is_spent(self.evidence))

@@ -159,18 +159,19 @@ class Verdict:
         """
         reason, matrix, intervals = self._reason(evidence), self._matrix, self._intervals
         unknown = np.full(matrix.n_arms, np.nan)
-        estimates = matrix.means if intervals is None else intervals.estimates
+        shown = None if intervals is None else self._shown(intervals)
+        estimates = matrix.means if shown is None else shown.estimates
         best, status, claim = self._answer(evidence, reason, estimates)
         decision = Decision(
             best=best,
             estimates=estimates,
-            lower=unknown if intervals is None else intervals.lower,
-            upper=unknown if intervals is None else intervals.upper,
+            lower=unknown if shown is None else shown.lower,
+            upper=unknown if shown is None else shown.upper,
             status=status,
             stop=reason != "running",
             reason=reason,
             claim=claim,
-            differences=self._differences(evidence, best, status, has_ended=reason != "running"),
+            differences=self._differences(evidence, best, status, shown, has_ended=reason != "running"),
         )
         least, most = self._possible_means
         check_possible(decision, np.maximum(least, 0.0), most, matrix.fully_scored, by_intervals=False)
@@ -188,23 +189,43 @@ class Verdict:
             return least, most
         return least - (self._spared.n_examples - self._spared.of_arm) / self._matrix.n_examples, most
 
+    def _shown(self, intervals: ShownIntervals) -> Ends:
+        """Intervals of the arms' means, those with revised scores as the known scores allow.
+
+        The intervals hold for any missing scores, so they hold for those that came later.
+        """
+        ends, revised = Ends(intervals.estimates, intervals.lower, intervals.upper), self._matrix.revised
+        if not revised.any():
+            return ends
+        least, most = self._possible_means
+        lower, upper = np.fmax(ends.lower, least), np.fmin(ends.upper, most)
+        is_empty = lower > upper  # the interval is wrong; what is known is not
+        lower, upper = np.where(is_empty, least, lower), np.where(is_empty, most, upper)
+        estimates = np.clip(np.where(revised, self._matrix.means, ends.estimates), lower, upper)
+        return Ends(estimates, np.where(revised, lower, ends.lower), np.where(revised, upper, ends.upper))
+
     def _differences(
-        self, evidence: Evidence, best: int | None, status: tuple[ArmStatus, ...], *, has_ended: bool
+        self,
+        evidence: Evidence,
+        best: int | None,
+        status: tuple[ArmStatus, ...],
+        shown: Ends | None,
+        *,
+        has_ended: bool,
     ) -> Differences | None:
         """Differences of the others from the best arm, or from the last of the m best.
 
         The pairs of the race are used only once the selector has stopped.
         """
-        intervals = self._intervals
         if self._spared is not None:
             return self._differences_in_race(evidence, best) if has_ended else None
         members = [arm for arm, each in enumerate(status) if each == "top"]
         if members:
             best = min(members, key=lambda arm: (self._matrix.sums[arm], -arm))
         delta = self.delta * (1 if self._additions == "expected" else 1 + self.n_additions)
-        if intervals is None or best is None or delta >= 1.0:
+        if shown is None or best is None or delta >= 1.0:
             return None
-        ends = by_means(intervals.estimates, intervals.lower, intervals.upper, best)
+        ends = by_means(*shown, best)
         n_first, is_full = self._config.n_arms, self._matrix.fully_scored[best]
         if has_ended and self._has_pairs and best < n_first and not is_full:
             ends = ends.within(*by_race(evidence.race, best, n_first, self._config.n_examples, self._share))

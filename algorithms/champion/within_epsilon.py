@@ -33,6 +33,10 @@ class WithinEpsilon:
         self._race, self._n_examples, self._epsilon = race, n_examples, epsilon
         self._by_arm: dict[int, _Bets] = {}
 
+    def revise(self) -> None:
+        """Compute all wealths anew, because missing scores of the race were replaced."""
+        self._by_arm.clear()
+
     def wealths(self, arms: IntArray, other: int) -> FloatArray:
         """Wealths of some arms in bets against another arm, shape (A,).
 
@@ -75,12 +79,11 @@ class _Bets:
         for columns in told[self._n_batches :]:
             self._n_batches += 1
             if (columns.arms == self._other).any():
-                self._bet(*columns)
+                self._bet(columns)
 
-    def _bet(self, arms: IntArray, scores: FloatArray, weights: FloatArray) -> None:
-        mine = np.searchsorted(self.arms, arms)
-        own = np.nan_to_num(scores[arms == self._other], nan=0.0)  # (1, B)
-        lead = own - np.nan_to_num(scores, nan=1.0)  # (A', B) D of the arms still in the race
+    def _bet(self, columns: Columns) -> None:
+        weights, mine = columns.weights, np.searchsorted(self.arms, columns.arms)
+        lead = self._lead(columns, columns.latest)
         worth = weights * lead
         before = self._worth[mine][:, np.newaxis] + worth.cumsum(axis=1) - worth
         left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
@@ -90,8 +93,14 @@ class _Bets:
         self._n_columns += len(weights)
         self._weight += float(weights.sum())
         self._worth[mine] += worth.sum(axis=1)
-        self._leads[mine] += (lead + self._epsilon).sum(axis=1)
-        self._squares[mine] += ((lead + self._epsilon) ** 2).sum(axis=1)
+        at_first = lead if columns.revised is None else self._lead(columns, columns.scores)
+        self._leads[mine] += (at_first + self._epsilon).sum(axis=1)
+        self._squares[mine] += ((at_first + self._epsilon) ** 2).sum(axis=1)
+
+    def _lead(self, columns: Columns, scores: FloatArray) -> FloatArray:
+        """D of the arms still in the race, shape (A', B)."""
+        own = np.nan_to_num(scores[columns.arms == self._other], nan=0.0)  # (1, B)
+        return np.asarray(own - np.nan_to_num(scores, nan=1.0))
 
     @property
     def _adaptive(self) -> FloatArray:

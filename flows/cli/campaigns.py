@@ -106,6 +106,22 @@ def resume(
             "repeatable.",
         ),
     ] = None,
+    retry_unscored: Annotated[
+        bool,
+        typer.Option(
+            "--retry-unscored",
+            help="First request outputs again that are missing because of a time-out, a crash or a server "
+            "error.",
+        ),
+    ] = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON",
+            help="With --retry-unscored: only outputs that are missing for this reason, such as timed_out; "
+            "`winnow query NAME coverage` lists the reasons.",
+        ),
+    ] = None,
     storage: Storage = DEFAULT_STORAGE,
     trust: TrustOption = False,
     verbose: Verbose = False,
@@ -115,23 +131,32 @@ def resume(
     """Resume a stored campaign, or all unfinished campaigns; the campaign's file is not needed.
 
     To continue after the budget is spent, increase it: winnow resume NAME --set stopping.budget=MORE
+
+    Missing outputs count at their worst. --retry-unscored requests them again, at their usual cost; the
+    error probability of the answer does not change.
     """
     if (name is not None) == all_:
         raise SpecError("name a campaign to resume, or give --all")
     if set_ and name is None:
         raise SpecError("--set changes one campaign: name it instead of --all")
+    if retry_unscored and name is None:
+        raise SpecError("--retry-unscored is for one campaign: name it instead of --all")
+    if reason is not None and not retry_unscored:
+        raise SpecError("--reason selects what --retry-unscored requests again: give both")
 
-    from winnow.flows.run.launch import change_stored_campaign, run_stored_campaign, run_unfinished_campaigns
+    from winnow.flows.run import launch
     from winnow.flows.run.trust_prompt import Trust
     from winnow.tasks.campaign.campaign import opened_campaign
 
     allowed = Trust(everything=trust, asks=True)
     with logged(log_format, log_level):
         if name is None:
-            code = run_unfinished_campaigns(storage, Trust(everything=trust))
+            code = launch.run_unfinished_campaigns(storage, Trust(everything=trust))
         else:
             with opened_campaign(storage, name) as campaign:
                 if set_:
-                    change_stored_campaign(campaign, set_, allowed)
-                code = run_stored_campaign(campaign, allowed, is_brief=not verbose)
+                    launch.change_stored_campaign(campaign, set_, allowed)
+                if retry_unscored:
+                    launch.retry_unscored(campaign, reason, allowed)
+                code = launch.run_stored_campaign(campaign, allowed, is_brief=not verbose)
     raise typer.Exit(code)

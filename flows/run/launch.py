@@ -218,6 +218,19 @@ def change_stored_campaign(campaign: Campaign, overrides: list[str], trust: Trus
     change_campaign(campaign, overrides, approving(trust))
 
 
+def retry_unscored(campaign: Campaign, reason: str | None, trust: Trust) -> None:
+    """Plan the failed outputs of a stored campaign again, those of one reason if given, and say how many.
+
+    Raises:
+        SpecError: If the campaign accepts no later scores, or a limit of its budget is spent.
+        StorageError: If the database cannot be used, or another process runs the campaign.
+    """
+    from winnow.tasks.setup.retries import plan_retry
+
+    require_resumable(campaign, trust)
+    notice("retry_planned", f"campaign '{campaign.name}': {plan_retry(campaign, reason).sentence}")
+
+
 def run_stored_campaign(campaign: Campaign, trust: Trust | None = None, *, is_brief: bool = True) -> int:
     """Run a stored campaign until it ends or is interrupted; print its answer and return the exit code.
 

@@ -18,6 +18,8 @@ with rewriting(database) as connection:
         # All steps are one transaction, also in SQLite, so that no other process can write between two steps.
         transactional_ddl=True,
         compare_type=True,
+        # An index of an expression, which Alembic cannot compare; a test compares the definitions.
+        include_object=lambda _, name, *__: name != "uq_comparisons_candidate_example",
     )
     with context.begin_transaction():
         context.run_migrations()

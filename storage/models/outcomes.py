@@ -31,12 +31,14 @@ class Comparison(Base):
         CheckConstraint("auto_loss BETWEEN 0 AND 1", name="auto_loss_range"),
         CheckConstraint("unlabelled_loss BETWEEN 0 AND 1", name="unlabelled_loss_range"),
         CheckConstraint("unlabelled_missing BETWEEN 0 AND 1", name="unlabelled_missing_range"),
-        # A benchmark pair is scored once; a duel can use the same example again. For PostgreSQL, only the
-        # migration declares this index: here, every process would have to import that dialect.
+        # A benchmark pair is scored once; only a comparison without a score can be followed by another one. A
+        # duel can use the same example again. For PostgreSQL, only the migration declares this index: here,
+        # every process would have to import that dialect.
         Index(
             "uq_comparisons_candidate_example",
             "candidate_a_id",
             "example_id",
+            text("(CASE WHEN outcome IS NULL THEN round_id ELSE 0 END)"),
             unique=True,
             sqlite_where=text("candidate_b_id IS NULL"),
         ),
@@ -189,7 +191,7 @@ class Decision(Base):
     best_lower: Mapped[float | None]
     best_upper: Mapped[float | None]
     comparisons: Mapped[int]
-    """Number of comparisons of the round."""
+    """Number of comparisons of the round; 0 if it asks pairs of earlier rounds again."""
     answered: Mapped[int]
     """Number of comparisons with all their outputs.
     The others are not charged to the budget."""

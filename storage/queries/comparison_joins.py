@@ -5,7 +5,7 @@ A score has only the first side.
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, case, cast, func
+from sqlalchemy import ColumnElement, Select, Text, case, cast, exists, func, or_
 from sqlalchemy.orm import QueryableAttribute, aliased
 
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Prompt, Round
@@ -54,6 +54,18 @@ def joined(rows: Select[Any]) -> Select[Any]:
         .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
         .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
     )
+
+
+def is_last() -> ColumnElement[bool]:
+    """Whether a score is the last comparison of its pair: one without an outcome can have a later one."""
+    later = aliased(Comparison)
+    was_asked_again = exists().where(
+        later.candidate_a_id == Comparison.candidate_a_id,
+        later.example_id == Comparison.example_id,
+        later.candidate_b_id.is_(None),
+        later.id > Comparison.id,
+    )
+    return or_(Comparison.outcome.is_not(None), Comparison.candidate_b_id.is_not(None), ~was_asked_again)
 
 
 def side(verdict: ColumnElement[float | None] | QueryableAttribute[float | None]) -> ColumnElement[int]:

@@ -22,7 +22,7 @@ from winnow.storage.models import (
     Round,
 )
 from winnow.storage.queries.campaign_views import stream
-from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, is_last, joined
 
 
 def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:
@@ -85,7 +85,7 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
         .outerjoin(Generation, Generation.id == Comparison.generation_a_id)
         .outerjoin(Prompt, Prompt.id == Generation.prompt_id)
         # The index of the scored pairs has these two columns.
-        .where(Comparison.candidate_a_id == candidate_id, Comparison.candidate_b_id.is_(None))
+        .where(Comparison.candidate_a_id == candidate_id, Comparison.candidate_b_id.is_(None), is_last())
         .order_by(Comparison.example_id)
     )
     return stream(session, rows)

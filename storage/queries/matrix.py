@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session, aliased
 from winnow.storage.columns import holds
 from winnow.storage.json_types import JsonView
 from winnow.storage.models import Candidate, Comparison, Example, Round
+from winnow.storage.queries.comparison_joins import is_last
 from winnow.storage.text import storable
 
 Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
@@ -180,7 +181,7 @@ def _id_of(campaign_id: int, name: str) -> ScalarSelect[int]:
 def _of(campaign_id: int, candidates: Sequence[str]) -> Iterable[ColumnElement[bool]]:
     """Conditions that a comparison scores one of these candidates."""
     ids = select(Candidate.id).where(Candidate.campaign_id == campaign_id, Candidate.name.in_(candidates))
-    return Comparison.candidate_a_id.in_(ids), Comparison.candidate_b_id.is_(None)
+    return Comparison.candidate_a_id.in_(ids), Comparison.candidate_b_id.is_(None), is_last()
 
 
 def _cells(

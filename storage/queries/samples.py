@@ -18,6 +18,7 @@ from winnow.storage.queries.comparison_joins import (
     TEXT_B,
     A,
     B,
+    is_last,
     joined,
 )
 
@@ -99,7 +100,10 @@ def _among(
         lacking = (
             select(Round.id)
             .join(Decision, Decision.round_id == Round.id)
-            .where(Round.campaign_id == campaign_id, Decision.scored < Decision.comparisons)
+            .where(
+                Round.campaign_id == campaign_id,
+                or_(Decision.scored < Decision.comparisons, Decision.comparisons == 0),
+            )
             .order_by(Round.number)
             .limit(most)
         )
@@ -135,7 +139,7 @@ def _chosen(
     kind: str, worth: ColumnElement[object]
 ) -> tuple[list[ColumnElement[bool]], list[ColumnElement[object]]]:
     if kind == UNSCORED:
-        return [Comparison.outcome.is_(None)], []
+        return [Comparison.outcome.is_(None), is_last()], []
     if kind == EVEN:
         return [Comparison.outcome == 0.5], []
     sign = 1 if kind == GOOD else -1

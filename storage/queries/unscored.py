@@ -1,14 +1,16 @@
 """Comparisons without an outcome, by round and by campaign."""
 
 from itertools import takewhile
+from typing import NamedTuple
 
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
-from winnow.storage.models import Candidate, CandidateStats, Comparison, Round
+from winnow.storage.models import Candidate, CandidateStats, Comparison, Example, Round
 from winnow.storage.objectives import traits_of
+from winnow.storage.queries.comparison_joins import is_last
 from winnow.storage.records.record_types import EQUAL_OUTPUTS, CampaignRecord
 
 HIGHEST = case((CandidateStats.reason == EQUAL_OUTPUTS, 1.0), else_=CandidateStats.highest)
@@ -59,6 +61,33 @@ def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, i
     )
     with session.execute(newest_first) as rows:
         return [(row[0], row[1]) for row in takewhile(lambda row: row[2] == reason, rows)]
+
+
+class FailedPair(NamedTuple):
+    """A candidate and an example without an output."""
+
+    arm: int
+    example: int
+    reason: str
+
+
+def without_output(session: Session, campaign_id: int) -> list[FailedPair]:
+    """Pairs of a campaign of scores that have no output, in the order in which they were last asked."""
+    rows = (
+        select(Candidate.position, Example.position, Comparison.reason)
+        .join(Round, Round.id == Comparison.round_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Example, Example.id == Comparison.example_id)
+        .where(
+            Round.campaign_id == campaign_id,
+            Comparison.candidate_b_id.is_(None),
+            Comparison.generation_a_id.is_(None),
+            Comparison.outcome.is_(None),
+            is_last(),
+        )
+        .order_by(Round.number, Comparison.position)
+    )
+    return [FailedPair(arm, example, reason or "") for arm, example, reason in session.execute(rows).tuples()]
 
 
 def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:

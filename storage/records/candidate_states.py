@@ -202,21 +202,26 @@ def _columns_of(connection: Connection, part: Part, campaign_id: int, round_id: 
     return [list(values) for values in zip(*run(connection, query, (round_id, campaign_id)), strict=True)]
 
 
-SIDES = """
+IS_LAST = """(x.outcome IS NOT NULL OR x.candidate_b_id IS NOT NULL OR NOT EXISTS (
+        SELECT 1 FROM comparisons later WHERE later.candidate_a_id = x.candidate_a_id
+        AND later.example_id = x.example_id AND later.candidate_b_id IS NULL AND later.id > x.id))"""
+"""Whether a comparison `x` is the last one of its pair: one without an outcome can have been asked again."""
+
+SIDES = f"""
     SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome,
         reason, detail, no_answer, 1 AS counted
-    FROM comparisons
+    FROM comparisons x WHERE {IS_LAST}
     UNION ALL
     SELECT round_id, candidate_b_id, generation_b_id, 1 - outcome, reason, detail, no_answer, 1
     FROM comparisons WHERE candidate_b_id IS NOT NULL
     UNION ALL
     SELECT x.round_id, x.candidate_a_id, o.generation_id, NULL, x.reason, x.detail, o.no_answer, 0
     FROM outputs o JOIN comparisons x ON x.id = o.comparison_id
-    WHERE x.generation_a_id IS NULL OR x.generation_a_id <> o.generation_id
+    WHERE (x.generation_a_id IS NULL OR x.generation_a_id <> o.generation_id) AND {IS_LAST}
 """
 """Comparisons from the side of each candidate.
 A score has one row, a duel has two. A comparison of several outputs has one more row for each output after
-the first, which counts only as an output."""
+the first, which counts only as an output. A comparison that a retry replaced has none."""
 
 _INPUT, _OUTPUT = (f"CAST(g.{name}_tokens AS DOUBLE PRECISION)" for name in ("input", "output"))
 
@@ -274,12 +279,23 @@ _ADD_ROUND = f"""
 """
 
 
-def add_to_stats(connection: Connection, round_id: int) -> None:
+_DELETE = "DELETE FROM candidate_stats WHERE candidate_id = ?"
+_COUNT_AGAIN = f"""
+    INSERT INTO candidate_stats ({", ".join(STATS)}) {COUNTED.format(where="s.candidate_id = ?")}
+"""
+
+
+def add_to_stats(connection: Connection, round_id: int, recounted: Iterable[int] = ()) -> None:
     """Add a round's comparisons to the stats of its candidates.
 
-    The comparisons were just stored.
+    The comparisons were just stored. For a retry round, whose comparisons replace earlier ones, the stats of
+    the candidates `recounted` are computed again.
     """
-    run(connection, _ADD_ROUND, (round_id,))
+    if not recounted:
+        run(connection, _ADD_ROUND, (round_id,))
+    for candidate_id in recounted:
+        run(connection, _DELETE, (candidate_id,))
+        run(connection, _COUNT_AGAIN, (candidate_id,))
 
 
 def decide(
@@ -289,8 +305,10 @@ def decide(
     decision: NewDecision,
     now: dt.datetime,
     before: Known | None,
+    *,
+    is_retry: bool = False,
 ) -> Known:
-    """Store the decision after a round, with the sums over the round.
+    """Store the decision after a round, with the sums over the round; see `Decision.comparisons` for retries.
 
     Returns:
         The current values of each candidate; `before` has those after the previous round, see
@@ -314,7 +332,7 @@ def decide(
         "reason": decision.reason,
         "decided_at": now,
         **_of_the_best(decision, position),
-        "comparisons": len(comparisons),
+        "comparisons": 0 if is_retry else len(comparisons),
         "answered": sum(each.is_answered for each in comparisons),
         "scored": sum(each.outcome is not None for each in comparisons),
         "candidates": len(first | second),

@@ -272,12 +272,15 @@ def add_outcomes(
     decision: NewDecision,
     now: dt.datetime,
     before: Known | None = None,
+    *,
+    is_retry: bool = False,
 ) -> Known:
     """Store a round's outcomes and the decision from them, in one transaction.
 
     Outputs that the round had pinned are then protected by its comparisons and judgments; see `generations`.
     Pass the returned values as `before` of the next round to save reading them. That is valid only if no
-    other process stored rounds of the campaign meanwhile and the transaction was committed.
+    other process stored rounds of the campaign meanwhile and the transaction was committed. `is_retry` says
+    whether the comparisons replace earlier ones without an outcome.
     """
     connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
@@ -285,8 +288,8 @@ def add_outcomes(
     _add_parts(connection, round_id, comparisons)
     add_to_tallies(connection, round_id, comparisons)
     unpin_recorded(connection, round_id)
-    add_to_stats(connection, round_id)
-    known = decide(connection, round_id, comparisons, decision, now, before)
+    add_to_stats(connection, round_id, {each.candidate_a_id for each in comparisons} if is_retry else ())
+    known = decide(connection, round_id, comparisons, decision, now, before, is_retry=is_retry)
     run(connection, _TOTALS, (round_id,))
     return known
 

@@ -102,6 +102,7 @@ def _replayed(
     from winnow.algorithms.champion.continuations import Observed
     from winnow.algorithms.protocols import Batch
     from winnow.algorithms.registry import create_selector
+    from winnow.tasks.campaign.replay import observe
 
     spec, session, campaign_id = look.record.spec, look.session, look.record.id
     stopping, first_rounds = spec["stopping"], campaign_records.first_rounds(session, campaign_id)
@@ -131,6 +132,6 @@ def _replayed(
         joined = sum(each <= told.number for each in first_rounds) - selector.n_arms
         if joined > 0:
             selector.add_arms(joined)
-        selector.tell(Batch(arms, examples), outcomes)
+        observe(selector, look.record, told.number, Batch(arms, examples), outcomes)
         observed.scores[arms, examples], observed.asked[arms, examples] = outcomes, True
     return selector, observed

@@ -17,7 +17,7 @@ from winnow.storage.records.campaigns import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.known_providers import AGENTS, ELSEWHERE, WIDTH_ARGS
 from winnow.tasks.spec.judge_tree import judging_models, model_name
-from winnow.tasks.spec.stored_spec import limits_of, own_kind
+from winnow.tasks.spec.stored_spec import limits_of, own_kind, retries_of
 from winnow.tasks.text.phrases import amount
 
 
@@ -40,13 +40,17 @@ class Allowance:
         """Maximum number of pairs to observe, with and without outputs; None for no limit."""
 
     def add(self, asked: int, answered: int) -> bool:
-        """Count a finished round; return whether this raised the limit."""
+        """Count a finished round; return whether this changed the limit.
+
+        `asked` counts only pairs that no earlier round has: a retried pair was counted, and was free until
+        it had an output.
+        """
         self._asked += asked
         self.answered += answered
         if self._budget is None or self.limit is None or self._asked < self.limit:
             return False
         before, self.limit = self.limit, self._budget + self._asked - self.answered
-        return self.limit > before
+        return self.limit != before
 
 
 SECONDS_PER_HOUR = 3600.0
@@ -291,7 +295,9 @@ def ending_limit(
 
     None if there is no such limit, or if the selector itself enforces it.
     """
-    if decision is None or rounds.unfinished_round(session, campaign.id) is not None:
+    planned = rounds.unfinished_round(session, campaign.id)
+    is_retry = planned is not None and planned.number in retries_of(campaign.execution)
+    if decision is None or not (planned is None or is_retry):
         return None
     own = None if _is_unaware(campaign, decision) else own_kind(campaign.objective)
     return next((each for each in budgets if each.is_spent and each.kind != own), None)

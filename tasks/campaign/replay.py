@@ -12,7 +12,8 @@ from typing import cast
 import numpy as np
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.protocols import SPARED, Batch, LeavingOut, LookingAhead, Selector
+from winnow.algorithms.protocols import SPARED, Batch, LeavingOut, LookingAhead, Revising, Selector
+from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import Arms, JsonObject, JsonView
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord, ToldRound
@@ -20,12 +21,22 @@ from winnow.tasks.campaign.blas_threads import on_one_thread
 from winnow.tasks.campaign.budget import Allowance
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.candidates import Candidate
-from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
+from winnow.tasks.spec.stored_spec import LEFT_OUT, RETRIED, left_out_of, retries_of
 
 
-def keeping_left_out(execution: JsonView, stored: JsonView) -> JsonObject:
-    """Keep the candidates excluded before in a new definition's execution fields."""
-    return {**execution, **({LEFT_OUT: stored[LEFT_OUT]} if LEFT_OUT in stored else {})}
+def keeping_history(execution: JsonView, stored: JsonView) -> JsonObject:
+    """Keep the candidates excluded before, and the retry rounds, in a new definition's execution fields."""
+    return {**execution, **{key: stored[key] for key in (LEFT_OUT, RETRIED) if key in stored}}
+
+
+def observe(
+    selector: Selector, campaign: CampaignRecord, number: int, batch: Batch, outcomes: FloatArray
+) -> None:
+    """Let a selector observe a round: outcomes of new pairs, or those of a retry round."""
+    if number in retries_of(campaign.execution):
+        cast(Revising, selector).revise(batch, outcomes)
+    else:
+        selector.tell(batch, outcomes)
 
 
 def can_leave_out(selector: Selector) -> bool:
@@ -114,7 +125,8 @@ def retold(
     spared = SPARED if checked.spares else None
     for told in round_records.told_rounds(session, record.id, checked.told_metrics, spared=spared):
         outcomes = checked.outcomes(told.outcomes, told.losses, told.metrics)
-        as_of_round(selector, record, checked, told.number).tell(batch_of(told), outcomes)
+        as_of_round(selector, record, checked, told.number)
+        observe(selector, record, told.number, batch_of(told), outcomes)
         yield told
 
 
@@ -132,8 +144,10 @@ def take_up_rounds(
 ) -> None:
     """Let a selector register the rounds in flight, after all finished rounds."""
     if checked.lookahead:
+        retries = retries_of(record.execution)
         for planned in round_records.unfinished_rounds(session, record.id):
-            cast(LookingAhead, selector).take_up(batch_of(planned))
+            if planned.number not in retries:
+                cast(LookingAhead, selector).take_up(batch_of(planned))
 
 
 def batch_of(planned: RoundRecord | ToldRound) -> Batch:

@@ -256,6 +256,11 @@ class ResolvedCampaign(ABC):
         return False
 
     @property
+    def takes_later_scores(self) -> bool:
+        """Whether pairs without an output can be asked again once later rounds were observed."""
+        return False
+
+    @property
     def lookahead(self) -> int:
         """Number of rounds in flight besides the first; see `CampaignSpec.lookahead`."""
         if self.spec.lookahead != "auto":

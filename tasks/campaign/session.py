@@ -27,6 +27,7 @@ from winnow.tasks.campaign.replay import (
     as_of_round,
     batch_of,
     leave_out_by,
+    observe,
     restored,
     retold,
     take_up_rounds,
@@ -38,7 +39,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.plugins.entry_points import plugin_log
 from winnow.tasks.plugins.own_files import settled_folder
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
+from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of, retries_of
 
 
 class EarlyTexts:
@@ -216,7 +217,8 @@ class CampaignSession:
                 (B, 1 + J), the score first; for certify (B, 4), as in `Losses`.
             answered: Number of its comparisons with all outputs.
         """
-        if self.allowance.add(len(round_.examples), answered):
+        n_new = 0 if self.is_retry(round_) else len(round_.examples)
+        if self.allowance.add(n_new, answered):
             # A selector's limit is fixed when it is created, so a new one observes all rounds again.
             self.selector = self.checked.create_selector(self.allowance.limit)
             with self.database.reading() as session:
@@ -224,7 +226,11 @@ class CampaignSession:
                     pass
                 as_of_round(self.selector, self.record, self.checked, round_.number)
                 take_up_rounds(session, self.record, self.checked, self.selector)
-        self.selector.tell(batch_of(round_), outcomes)
+        observe(self.selector, self.record, round_.number, batch_of(round_), outcomes)
+
+    def is_retry(self, round_: RoundRecord) -> bool:
+        """Whether a round requests missing outputs of earlier rounds again."""
+        return round_.number in retries_of(self.record.execution)
 
     def leave_out(self, round_: RoundRecord, arms: Iterable[int]) -> None:
         """Exclude candidates permanently, as of a judged but not yet observed round.

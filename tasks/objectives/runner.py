@@ -400,7 +400,10 @@ class Runner:
         planned = call(plan_rounds, campaign, begins=begins)
         if not planned or awaits_humans(campaign, planned[0]):
             return True
-        ahead = None if self._in_flight is None else partial(self._in_flight.texts_of_first, planned)
+        if campaign.is_retry(planned[0]) and campaign.is_overspent:
+            return True
+        at_once = planned[: campaign.checked.lookahead + 1]  # retries are planned all at once
+        ahead = None if self._in_flight is None else partial(self._in_flight.texts_of_first, at_once)
         found = finish_round(campaign, planned[0], call, texts=ahead, judged=self._judged)
         if found is None:
             return True

@@ -108,7 +108,13 @@ def record_round(
         if campaign.n_in_flight > 1:
             generation_records.charge(session, round_.id, list(in_use))
         known = outcome_records.add_outcomes(
-            session, round_.id, comparisons, decided, now(), before=campaign.known
+            session,
+            round_.id,
+            comparisons,
+            decided,
+            now(),
+            before=campaign.known,
+            is_retry=campaign.is_retry(round_),
         )
     campaign.known = known
     campaign.texts_in_use.pop(round_.id, None)

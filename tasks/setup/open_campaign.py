@@ -23,7 +23,7 @@ from winnow.storage.records import leases, stream_batches
 from winnow.storage.records.record_types import CampaignRecord, NewCandidate
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
-from winnow.tasks.campaign.replay import keeping_left_out
+from winnow.tasks.campaign.replay import keeping_history
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.stored_values import stored_dataset, stored_spec, values_of
 from winnow.tasks.candidates.text_rules import rules_of
@@ -140,7 +140,7 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
     """Apply the execution fields and new candidates of a new definition to a campaign."""
     checked = _where_it_was(checked.begun_as(stored.spec), stored.spec)
     identity = checked.identity()
-    execution = keeping_left_out(checked.spec.execution_fields(), stored.execution)
+    execution = keeping_history(checked.spec.execution_fields(), stored.execution)
     refuse_other_texts(stored.name, stored.execution["reuse"], execution["reuse"], identity)
     new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
     if not new:
@@ -272,7 +272,7 @@ def change_campaign(campaign: Campaign, overrides: list[str], approve: Approve) 
     watch(database, id_, now=now())
     with database.writing() as session:
         leases.require_free(session, id_, this_process(), is_gone=is_gone)
-        execution = keeping_left_out(spec.execution_fields(), campaign.record.execution)
+        execution = keeping_history(spec.execution_fields(), campaign.record.execution)
         campaign.record = campaign_records.set_execution(session, id_, execution)
 
 

@@ -1,7 +1,7 @@
 """Read a stored spec without pydantic and numpy, to keep `winnow status` fast."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,6 +57,16 @@ LEFT_OUT = "left_out"
 def left_out_of(execution: JsonView) -> Mapping[str, int]:
     """Map each excluded candidate to the number, from 0, of the round that excluded it."""
     found: Mapping[str, int] = execution.get(LEFT_OUT, {})
+    return found
+
+
+RETRIED = "retried"
+"""Execution key of a campaign: rounds that ask pairs of earlier rounds again."""
+
+
+def retries_of(execution: JsonView) -> Sequence[int]:
+    """Numbers, from 0, of the rounds that ask pairs without an output again."""
+    found: Sequence[int] = execution.get(RETRIED, ())
     return found
 
 

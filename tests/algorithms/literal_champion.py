@@ -14,6 +14,7 @@ class LiteralChampion:
     def __init__(self, n_arms, n_examples, weight, epsilon, past=None):
         self.K, self.N, self.weight, self.epsilon = n_arms, n_examples, weight, epsilon
         self.columns = []  # of the race: scores of all arms
+        self.out = set()  # arms that cannot reach the champion
         self.race_bets = []  # of each column: for each arm its opponents and the adaptive bet
         self.draws = [[] for _ in range(n_arms)]  # (example, score as 1, control, least, adaptive, residual)
         self.low = [[] for _ in range(n_arms)]
@@ -30,7 +31,7 @@ class LiteralChampion:
         """A round of the race, scores of shape (K, B)."""
         bets = [self.race_bet(arm) for arm in range(self.K)]
         for scores_of_column in scores.T:
-            self.columns.append(scores_of_column)
+            self.columns.append(scores_of_column.copy())
             self.race_bets.append(bets)
         features = self.rows_of(examples)
         for arm in range(self.K):
@@ -86,7 +87,17 @@ class LiteralChampion:
         for arm, where in by_arm.items():
             self.absorb(arm, examples[where], scores[where], features[arm], bets[arm])
         self.weigh([*by_arm])
+        self.leave_out(by_arm)
         self.crown()
+
+    def leave_out(self, arms):
+        """Arms of these, not yet full, that are certainly worse than the champion."""
+        if self.champion is None:
+            return
+        for arm in arms:
+            left = self.N - len(self.draws[arm])
+            if left and sum(d[1] for d in self.draws[arm]) + left < (self.T - 1e-9) * self.N:
+                self.out.add(arm)
 
     def test_bets(self, arm, examples):
         """Control, its least value and the adaptive bet of each draw, from what was told before the round."""
@@ -130,20 +141,22 @@ class LiteralChampion:
             b = across[arm] + share * sum(across.values()) + 0.1 * np.array([0.3, 0.3, 0.0])[:size]
             self.weights[arm] = np.linalg.solve(a, b)
 
-    def crown(self):
-        full = [arm for arm in range(self.K) if len(self.draws[arm]) == self.N]
-        if not full:
-            return
-        best = max(full, key=lambda arm: (sum(self.low[arm]), -arm))
-        if self.champion is not None and sum(self.low[best]) <= sum(self.low[self.champion]) + 1e-9 * self.N:
-            return
-        self.champion, self.T = best, sum(self.low[best]) / self.N + self.epsilon
-        if self.untested is None:
-            self.untested = [len(draws) for draws in self.draws]
-        self.row = np.zeros(self.N)
-        for e, x, *_ in self.draws[best]:
-            self.row[e] = x
-        arms = [arm for arm in range(self.K) if arm != best and 0 < len(self.draws[arm]) < self.N]
+    def revised(self, arms, examples, scores):
+        """Scores that came later than their draws."""
+        for arm, e, x in zip(arms.tolist(), examples.tolist(), scores, strict=True):
+            place = [d[0] for d in self.draws[arm]].index(e)
+            _, as_one, *bets, residual = self.draws[arm][place]
+            assert as_one == 1.0
+            self.draws[arm][place] = (e, x, *bets, residual + x - 1.0)
+            self.low[arm][place] = x
+            self.told_residuals[e].remove(residual)
+            self.told_residuals[e].append(residual + x - 1.0)
+            if place < self.raced[arm]:
+                self.columns[place][arm] = x
+        self.recompute_features(sorted(set(arms.tolist())))
+        self.crown(again=True)
+
+    def recompute_features(self, arms):
         for arm in arms:
             rows = []
             for e, *_, residual in self.draws[arm]:
@@ -153,6 +166,26 @@ class LiteralChampion:
             self.features[arm] = rows
         if arms:
             self.weigh(arms)
+
+    def crown(self, again=False):
+        full = [arm for arm in range(self.K) if len(self.draws[arm]) == self.N]
+        if not full:
+            return
+        best = max(full, key=lambda arm: (sum(self.low[arm]), -arm))
+        if self.champion is not None and sum(self.low[best]) <= sum(self.low[self.champion]) + 1e-9 * self.N:
+            if not again:
+                return
+            best = self.champion
+        self.champion, self.T = best, sum(self.low[best]) / self.N + self.epsilon
+        if self.untested is None:
+            self.untested = [len(draws) for draws in self.draws]
+        self.row = np.zeros(self.N)
+        for e, x, *_ in self.draws[best]:
+            self.row[e] = x
+        self.out.discard(best)
+        arms = [arm for arm in range(self.K) if arm not in self.out and 0 < len(self.draws[arm]) < self.N]
+        self.recompute_features(arms)
+        self.leave_out(arms)
 
     def wealth(self, arm):
         """M of an arm."""
@@ -178,7 +211,7 @@ class LiteralChampion:
             gain = (
                 np.nan_to_num(column, nan=0.0)[opponents].mean() - np.nan_to_num(column[arm], nan=1.0) - level
             )
-            most = 0.8 / (1.0 + level)
+            most = 0.8 / max(1.0 + level, 1e-9)
             for k, each in enumerate(RACE_BETS):
                 fixed[k] *= 1.0 + min(each * self.N / (self.N - t), most) * gain
             adaptive *= 1.0 + min(bet, most) * gain

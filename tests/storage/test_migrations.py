@@ -73,6 +73,10 @@ def test_every_revision_goes_up_and_down_and_up_again(opened):
     assert current_revision(opened) == HEAD
 
 
+@pytest.mark.filterwarnings(
+    "ignore:Skipped unsupported reflection of expression-based index",
+    "ignore:autogenerate skipping metadata-specified expression-based index",
+)
 def test_the_migrations_lead_to_what_the_models_say(opened):
     config = alembic_config(opened)
     command.upgrade(config, "head")

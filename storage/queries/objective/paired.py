@@ -180,7 +180,7 @@ class Draw(NamedTuple):
 
 
 def draws(session: Session, campaign_id: int, *, spared: float | None = None) -> list[Draw]:
-    """All comparisons of single candidates, in the order of the draws.
+    """All comparisons of single candidates, in the order of the draws, with the pairs' latest outcomes.
 
     Args:
         session: Reads the results.
@@ -199,7 +199,10 @@ def draws(session: Session, campaign_id: int, *, spared: float | None = None) ->
         .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
         .order_by(Round.number, Comparison.position)
     )
-    return [Draw(*row) for row in session.execute(rows).tuples()]
+    found: dict[tuple[int, int], Draw] = {}  # a pair without an outcome can have been asked again
+    for candidate, example, value in session.execute(rows).tuples():
+        found[candidate, example] = Draw(candidate, example, value)
+    return list(found.values())
 
 
 def first_duels(session: Session, campaign_id: int, first: str, second: str) -> list[Draw]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, cast
 import numpy as np
 
 from winnow.algorithms.protocols import Growing, Selector
-from winnow.algorithms.registry import takes_more_arms
+from winnow.algorithms.registry import takes_later_scores, takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonObject, JsonView
@@ -28,7 +28,7 @@ from winnow.tasks.objectives.best_mean.sparing import check_sparing
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES, GATE, HALVING, MEETS_CONSTRAINTS
-from winnow.tasks.spec.stored_spec import Constraint, constraints_of
+from winnow.tasks.spec.stored_spec import ONLY, Constraint, constraints_of
 
 if TYPE_CHECKING:
     from winnow.tasks.campaign.earlier_scores import EarlierScores
@@ -192,6 +192,13 @@ class BestMean(ScoredCampaign):
         """Whether candidates can join, which the selector must support."""
         can_grow = self.costs is None and not self.constraints and not self.spares
         return can_grow and takes_more_arms(self.spec.selector.name)
+
+    @property
+    def takes_later_scores(self) -> bool:
+        """See `ResolvedCampaign`: the selector must support it, and no rule may count the missing outputs."""
+        is_plain = self.costs is None and not self.constraints and not self.spares and self.split is None
+        is_asked_here = self.spec.judge.type != HUMAN and self.spec.reuse != ONLY
+        return is_plain and is_asked_here and takes_later_scores(self.spec.selector.name)
 
     def at_round(self, selector: Selector, number: int) -> Selector:
         """Add the candidates that joined up to a round to the selector."""

@@ -137,6 +137,10 @@ MISSING = "Up to 40% of the wrong outputs of the lower half of the arms are unsc
 DROPPED = "The first arm is unscored from some draw on, and dropped."
 JOINING = "Half of the arms, any of them, join after 100 comparisons."
 TOPPED_UP = "Two arms, any of them, are there; whenever it is decided, two more join."
+AGAIN = (
+    "Up to 40% of all wrong outputs fail. After each round and at the end those of all arms, of the leader, "
+    "of all others or of none are asked again, and are scored or fail once more."
+)
 OPPOSED = "In the history easy examples are those that are hard for the arms."
 CONSTRAINED = "The first arm misses a constraint by one example; the others just meet it."
 
@@ -154,6 +158,10 @@ CASES: Mapping[str, Case] = {
     "duplicates of the best": Case(duplicates_of_the_best, 12, 60),
     "graded": Case(graded, 10, 200),
     "missing where wrong": Case(graded, 6, 100, MISSING, "missing"),
+    "failed where wrong, asked again": Case(graded, 6, 100, AGAIN, "asked again"),
+    "failed where wrong, asked again, no race": Case(
+        graded, 6, 100, AGAIN, "asked again", {"start": "champion"}
+    ),
     "best is dropped": Case(graded, 6, 100, DROPPED, "dropped"),
     "best is dropped, reserved for": Case(graded, 6, 100, DROPPED, "dropped", {"dropping": "reserved"}),
     "arms join": Case(near_ties, 10, 60, JOINING, "joining"),
@@ -162,12 +170,23 @@ CASES: Mapping[str, Case] = {
     "epsilon apart": Case(epsilon_apart, 2, 100, epsilon=EPSILON),
     "epsilon apart, in steps": Case(in_steps, 4, 100, epsilon=EPSILON),
     "epsilon apart, missing where wrong": Case(epsilon_apart, 4, 100, MISSING, "missing", epsilon=EPSILON),
+    "epsilon apart, failed where wrong, asked again": Case(
+        epsilon_apart, 4, 100, AGAIN, "asked again", epsilon=EPSILON
+    ),
     "epsilon apart, best is dropped": Case(in_steps, 5, 100, DROPPED, "dropped", epsilon=EPSILON),
     "constraint missed": Case(graded, 6, 100, CONSTRAINED, "constrained"),
 }
 
 
-def scene(case: str, delta: float, rng: Rng, *, unconstrained: bool = False, is_shown: bool = True) -> Scene:
+def scene(
+    case: str,
+    delta: float,
+    rng: Rng,
+    *,
+    unconstrained: bool = False,
+    is_shown: bool = True,
+    are_leaders_alone: bool = False,
+) -> Scene:
     """A table, and a champion at its start.
 
     Args:
@@ -176,10 +195,14 @@ def scene(case: str, delta: float, rng: Rng, *, unconstrained: bool = False, is_
         rng: Draws the table.
         unconstrained: Whether the constraint is told as met everywhere, on purpose.
         is_shown: See `Case`.
+        are_leaders_alone: Whether only failed outputs of the leader are asked again, and all others thought
+            to be right, on purpose.
     """
     found = CASES[case]._replace(is_shown=is_shown)
     scores = found.draw(rng, found.n_arms, found.n_examples)
     drawn = WAYS[found.way](found, delta, scores, rng)
+    if isinstance(drawn.selector, AskedAgain):
+        drawn.selector.are_leaders_alone = are_leaders_alone
     if unconstrained:
         return drawn._replace(outcomes=lambda batch, rng: np.maximum(drawn.outcomes(batch, rng), [0.0, 1.0]))
     return drawn
@@ -286,10 +309,72 @@ def _constrained(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
     )
 
 
+class AskedAgain:
+    """A champion whose owner asks failed outputs again, those that scores so far suggest to him."""
+
+    def __init__(self, selector: Champion, scores: Scores) -> None:
+        self._selector, self._scores = selector, scores
+        self._failed: list[tuple[int, int]] = []
+        self._n_at_end = 2
+        self.are_leaders_alone = False
+        self.decision = selector.decision
+
+    def ask(self, rng: Rng) -> Batch:
+        """Propose pairs, after some failed ones were asked again."""
+        self._ask_again(rng)
+        while len(batch := self._selector.ask(rng)) == 0 and self._n_at_end and self._failed:
+            self._n_at_end -= 1
+            self._ask_again(rng)
+        return batch
+
+    def tell(self, batch: Batch, outcomes: Scores) -> None:
+        """Tell outcomes, of which failed ones are NaN."""
+        failed = np.isnan(outcomes)
+        pairs = zip(batch.arms[failed].tolist(), batch.examples[failed].tolist(), strict=True)
+        if self.are_leaders_alone:
+            true = self._scores[batch.arms, batch.examples]
+            guessed = np.where(batch.arms == self._leader, true, 1.0)
+            self._selector.tell(batch, np.where(failed, guessed, outcomes))
+            return
+        self._failed += pairs
+        self._selector.tell(batch, outcomes)
+
+    @property
+    def _leader(self) -> int:
+        """The arm with the highest mean so far."""
+        draws = self._selector.evidence.draws
+        return int((draws.low / np.maximum(draws.scored, 1)).argmax())
+
+    def _ask_again(self, rng: Rng) -> None:
+        which = rng.integers(4)
+        chosen = [
+            (arm, example)
+            for arm, example in self._failed
+            if which == 0 or (which in (1, 2) and (arm == self._leader) == (which == 1))
+        ]
+        if not chosen:
+            return
+        arms, examples = np.array(sorted(chosen)).T
+        outcomes = self._scores[arms, examples].copy()
+        outcomes[rng.random(len(outcomes)) < 0.2] = np.nan
+        known = ~np.isnan(outcomes)
+        scored = set(zip(arms[known].tolist(), examples[known].tolist(), strict=True))
+        self._failed = [pair for pair in self._failed if pair not in scored]
+        self._selector.revise(Batch(arms, examples), outcomes)
+
+
+def _asked_again(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
+    told = scores.copy()
+    told[(scores == 0.0) & (rng.random(scores.shape) < rng.uniform(0.0, 0.4))] = np.nan
+    selector = AskedAgain(_champion(case, delta, len(scores)), scores)
+    return Scene(selector, _told(told), _names_a_worse_one(scores, case.epsilon))
+
+
 WAYS: Mapping[str, Callable[[Case, float, Scores, Rng], Scene]] = {
     "plain": _plain,
     "opposed": _opposed,
     "missing": _missing,
+    "asked again": _asked_again,
     "dropped": _dropped,
     "joining": _joining,
     "topped up": _topped_up,

@@ -61,7 +61,8 @@ epsilon). With `groups alike` and `the worst group` it is not means that are com
 lowest of the means on the first 6 examples and on the others.""",
     "champion": f"""
 Batches of {champion.BATCH}, no budget, at {len(champion.DELTAS)} values of delta; the list says how many arms
-and examples there are. It is wrong to name an arm that is worse than the best of those that were not dropped,
+and examples there are. Where outputs are asked again, there are two values of delta and a twentieth of the
+runs. It is wrong to name an arm that is worse than the best of those that were not dropped,
 of those that meet the constraint where there is one, or to name none. Intervals of means, which are shown and
 decide nothing, are worked out in the first hundred campaigns of a cell, and need not be in the others.""",
     "gate": f"""
