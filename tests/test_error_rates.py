@@ -163,7 +163,7 @@ def codes_before():
         ("winnow.algorithms.papers.best_duel_baselines", "argmin", "argmax", {"round-robin"}),
         ("winnow.algorithms.registry", "class Parameter", "class Parameters", set()),
         ("winnow.algorithms.route.policy", "class Policy", "class Politics", set()),
-        ("winnow.algorithms.best_mean.arm_status", "# means this close are equal", "# other words", set()),
+        ("winnow.algorithms.best_mean.arm_status", "# Means that differ by", "# other words", set()),
         (
             "winnow.algorithms.papers.best_mean.pulse",
             "UCB-E on predicted scores",
