@@ -185,6 +185,10 @@ class ConflictingRecord(StorageError):
     """A row breaks a constraint of the schema."""
 
 
+class NotStorable(StorageError):
+    """No database can hold a value."""
+
+
 class QueryRefused(StorageError):
     """A user's statement did not run; the connection is read-only."""
 

@@ -26,7 +26,6 @@ def open_plain(path: str | Path) -> BufferedReader:
     Raises:
         OSError: If the file cannot be read, or is not a plain file; `strerror` is then a sentence with a
             remedy.
-        ValueError: If the file's name contains NUL.
     """
     require_plain(path)
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -55,6 +54,8 @@ def require_plain(path: str | Path) -> None:
 
     It is for files that another library opens.
     """
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "its name contains the character NUL; correct it", str(path))
     _require(os.stat(path), path)
 
 
@@ -72,7 +73,7 @@ def refuse_link_elsewhere(path: str | Path) -> None:
     path = Path(path)
     written = dict.fromkeys((path, Path(os.path.normpath(path))))  # SQLite gets the latter
     for link in (part for each in written for part in (*_folders_below_here(each), each)):
-        if not link.is_symlink():
+        if not os.path.islink(link):
             continue
         target = Path(os.path.realpath(link))  # unlike `Path.resolve`, it accepts a link to itself
         if not target.is_relative_to(os.path.realpath(link.parent)):

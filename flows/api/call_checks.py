@@ -19,7 +19,7 @@ def require_url(storage: object) -> None:
 
 
 def require_text(name: str, value: object, what: str) -> None:
-    """Refuse an argument that is neither a str nor a path.
+    """Refuse an argument that is neither a str nor a path, or contains NUL.
 
     Args:
         name: Name of the argument.
@@ -29,7 +29,7 @@ def require_text(name: str, value: object, what: str) -> None:
     Raises:
         SpecError: If the value is refused.
     """
-    if not isinstance(value, str | os.PathLike):
+    if not isinstance(value, str | os.PathLike) or "\0" in str(value):
         raise SpecError(f"{name} is {reprlib.repr(value)}; give {what}")
 
 

@@ -192,8 +192,8 @@ class GateFiles:
         from winnow.flows.reports.export.gate_files import begin_gate_files
 
         for path in filter(None, (self.junit, self.markdown)):
-            if path.is_dir() or not path.parent.is_dir():
-                why = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+            if os.path.isdir(path) or not os.path.isdir(path.parent):
+                why = "it is a folder" if os.path.isdir(path) else f"there is no folder {path.parent}"
                 raise WinnowError(f"{path} cannot be written: {why}; name another file")
         begin_gate_files(self.source, junit=self.junit, markdown=self.markdown)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from winnow.algorithms.state.plugin_registry import object_at
-from winnow.flows.api.call_checks import require_url
+from winnow.flows.api.call_checks import require_text, require_url
 from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.summary import status_of, summary_lines
 from winnow.storage.engine.database import shown_url
@@ -251,8 +251,10 @@ class Campaign:
 
         Raises:
             ExtraMissing: If Plotly is not installed.
+            SpecError: If the path is not one.
             WinnowError: If the file cannot be written.
         """
+        require_text("path", path, "the path of a file")
         require("report", "a report with figures")
         from winnow.flows.reports.html.page import write_report
 

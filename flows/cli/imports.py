@@ -1,6 +1,7 @@
 """import: store finished runs of other tools as campaigns."""
 
 import json
+import os.path
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,7 +79,7 @@ def scores(
 
     data, spec = Path(f"{name}.jsonl"), Path(f"{name}.yaml")
     for path in (data, spec):
-        if path.exists():
+        if os.path.exists(path):
             raise SpecError(f"{path} is there already; give another --name, or run it with winnow run {spec}")
     choice = Choice(metric=metric, filter=filter_, candidate=candidate, example=example)
     run = read_run(files, choice, format_=format_, range_=_range(range_))

@@ -66,15 +66,15 @@ def atomic_replacement(path: Path) -> Generator[Path]:
             folder; the old file is then unchanged.
     """
     path = _resolve_link(path)
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike `Path`'s, no error for a name that is too long
         raise WinnowError(f"{path} is a folder; name a file")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise WinnowError(f"{path}: there is no folder {path.parent}; create it first")
     try:
-        if path.exists() and not path.is_file():
+        if os.path.exists(path) and not path.is_file():
             yield path
             return
-        if path.exists():
+        if os.path.exists(path):
             with path.open("rb") as there:
                 if there.read(len(DATABASE)) == DATABASE:
                     raise WinnowError(f"{path} is a database; name another file")
@@ -97,8 +97,8 @@ def _resolve_link(path: Path) -> Path:
     Raises:
         WinnowError: If the path goes through a link to another folder, which a third party may have made.
     """
-    target = path.resolve() if path.is_symlink() else path
-    is_device = target.exists() and not target.is_file() and not target.is_dir()
+    target = path.resolve() if os.path.islink(path) else path
+    is_device = os.path.exists(target) and not target.is_file() and not target.is_dir()
     try:
         refuse_link_elsewhere(path.parent if is_device else path)
     except OSError as error:

@@ -1,6 +1,7 @@
 """Define a campaign by models, prompts and data; guess omitted settings from the data."""
 
 import json
+import os.path
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -153,7 +154,7 @@ def _models(given: Sequence[Part]) -> list[JsonObject]:
         _require_known_form(written)
         if "provider" not in each:
             each["provider"] = "transformers" if missing_for("vllm", "vLLM") else "vllm"
-        if "model_base_url" not in each and "model" in each and Path(each["model"]).is_dir():
+        if "model_base_url" not in each and "model" in each and os.path.isdir(each["model"]):
             each["chat"] = own_template(Path(each["model"])) is not None
     order = ("name", "provider", "model")
     return [{**{key: each[key] for key in order if key in each}, **each} for each in found]
@@ -165,7 +166,7 @@ def _require_known_form(model: str) -> None:
     Raises:
         SpecError: If the word is refused; the message lists the valid forms.
     """
-    if any(mark in model for mark in "/:") or is_openai(model) or Path(model).is_dir():
+    if any(mark in model for mark in "/:") or is_openai(model) or os.path.isdir(model):
         return
     raise SpecError(
         f"--model {model}: there is no folder {model}; write openai:{model} (OpenAI's server), "

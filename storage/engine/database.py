@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Engine
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy import Engine, event
+from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import Session
 
@@ -34,6 +34,7 @@ from winnow.storage.errors import (
     OF_BROKEN_FILES,
     ConflictingRecord,
     NotPermitted,
+    NotStorable,
     StorageLocked,
     StorageUnavailable,
     TookTooLong,
@@ -201,6 +202,14 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
         raise StorageUnavailable(
             shown, f"its URL cannot be read ({error})", f"{URL_FORMS}{_file_url(url)}"
         ) from error
+
+    @event.listens_for(engine, "handle_error")
+    def name_unstorable(context: ExceptionContext) -> None:
+        if isinstance(context.original_exception, UnicodeEncodeError):
+            raise NotStorable("a name or value contains half a surrogate pair, no character; remove it")
+        if isinstance(context.original_exception, OverflowError):
+            raise NotStorable("a number does not fit into 64 bits; give a smaller one")
+
     return Database(shown, engine)
 
 

@@ -50,8 +50,6 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
         if error.connection_invalidated:  # the connection is broken; nothing was refused
             raise
         raise _refusal(session, error) from error
-    except UnicodeEncodeError:
-        raise QueryRefused("the statement contains half a surrogate pair, which is not a character") from None
     except ResourceClosedError:
         raise QueryRefused("the statement returns no rows; only SELECT statements answer questions") from None
 

@@ -46,7 +46,8 @@ def rewriting(database: Database) -> Generator[Connection, None, None]:
             if driver.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 raise ConflictingRecord("a row refers to a row that is not there; run: winnow db check")
         finally:
-            driver.execute("PRAGMA foreign_keys=ON")
+            if not connection.invalidated:  # as it is by Ctrl-C, which closes it
+                driver.execute("PRAGMA foreign_keys=ON")
 
 
 def _ensure_lockable(database: Database) -> None:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import math
+import os.path
 import re
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -12,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from glob import glob, has_magic
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import orjson
 
@@ -85,7 +86,7 @@ def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
 
 
 def _files(given: str) -> list[Path]:
-    if not has_magic(given) or Path(given).exists():
+    if not has_magic(given) or os.path.exists(given):
         return [Path(given)]
     if not (names := sorted(glob(given, recursive=True))):
         raise DatasetError(
@@ -111,10 +112,10 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
 
 
 def _rows(path: Path) -> Iterator[PlacedRow]:
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike `Path`'s, no error for a name that no file can have
         raise DatasetError(f"{path} is a folder; name a file in it, or all files as {path}/*.jsonl", PATH_KEY)
     suffix = _suffix(path)
-    if not path.is_file() and not path.exists():
+    if not os.path.exists(path):
         if suffix not in _READERS:
             _refuse_suffix(path, suffix)
         raise DatasetError(_missing(path), PATH_KEY)
@@ -207,11 +208,11 @@ def _opened(path: Path) -> BinaryIO:
     if path.suffix.lower() != GZIP:
         return open_plain(path)
     require_plain(path)
-    return cast(BinaryIO, gzip.open(path, "rb"))
+    return BufferedReader(gzip.open(path, "rb"))  # reads lines three times as fast
 
 
 def _missing(path: Path) -> str:
-    beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    beside = [entry.name for entry in path.parent.iterdir()] if os.path.isdir(path.parent) else []
     remedy = did_you_mean(path.name, beside) or "correct the path"
     return f"there is no file {path} (looked for {path.absolute()}, working directory {Path.cwd()}); {remedy}"
 
@@ -220,6 +221,8 @@ def _jsonl_rows(path: Path) -> Iterator[PlacedRow]:
     # By bytes: a JSON string can contain other line separators, such as U+2028, unescaped.
     with _opened(path) as file:
         for number, line in enumerate(file, start=1):
+            if line.isspace():  # millions of them fit into a small compressed file
+                continue
             if (row := _quickly_read(line)) is not None:
                 yield f"line {number}", row
                 continue

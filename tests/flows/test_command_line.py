@@ -16,6 +16,7 @@ import campaign_processes as processes
 import pandas as pd
 import pytest
 from campaigns import one_message, winnow
+from stored_campaigns import new_database, store_campaign
 from tiny_models import save_tiny_llama
 from typer.testing import CliRunner
 from waiting import PATIENCE_S, eventually
@@ -525,3 +526,28 @@ def test_the_baselines_of_papers_are_offered_only_on_request(tmp_path, command):
     assert "champion" in few
     for name in ("naive-pooling", "rucb", "lin-ucb"):
         assert (name in few, name in every) == (False, True)
+
+
+LONG = "n" * 300
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["init", LONG],
+        ["run", f"{LONG}.yaml"],
+        ["run", "a\0b.yaml"],
+        ["compare", "--data", f"{LONG}.csv", "--model", "openai:gpt-4o"],
+        ["compare", "--data", "data.csv", "--model", LONG],
+        ["export", "\udcff", "folder"],
+        ["query", "a", "comparisons", "--limit", str(10**30)],
+        ["query", "a", "costs", "--output", LONG],
+        ["rescore", "a", "--name", "\udcff", "--judge", "exact"],
+    ],
+)
+def test_names_that_no_file_or_row_can_have_end_in_a_sentence(arguments, tmp_path):
+    store_campaign(new_database(tmp_path / "winnow.db"), "a")
+    (tmp_path / "data.csv").write_text("input,target\n1+1,2\n")
+    result = winnow(tmp_path, *arguments)
+    assert result.returncode in (1, 2), result.stderr
+    assert one_message(result)

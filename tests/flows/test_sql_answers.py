@@ -73,7 +73,7 @@ def test_every_kind_of_value_is_unpacked_as_it_was_packed():
     ],
 )
 def test_every_greedy_or_wrong_statement_ends_in_a_sentence(storage, statement, sentence, capfd):
-    with pytest.raises(QueryRefused, match=sentence) as refused:
+    with pytest.raises(StorageError, match=sentence) as refused:
         answer(storage, statement)
     assert "\n" not in str(refused.value)
     assert capfd.readouterr() == ("", "")

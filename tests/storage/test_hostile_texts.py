@@ -2,9 +2,12 @@
 
 import pytest
 from hostile_texts import HOSTILE_TEXTS
+from sqlalchemy import select
 from stored_campaigns import NOW, decision, generation
 
 from winnow.storage.engine import statements
+from winnow.storage.errors import NotStorable, StorageError
+from winnow.storage.models import Campaign
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
@@ -74,3 +77,13 @@ def test_a_prompt_is_stored_once_however_often_it_is_shown(campaign):
     with campaign.database.reading() as session:
         _, rows = statements.run_sql(session, "SELECT text FROM prompts ORDER BY text")
         assert list(rows) == [("one",), ("the same",), ("two",)]
+
+
+def test_a_name_that_is_no_text_ends_in_a_sentence(database):
+    with pytest.raises(NotStorable, match="half a surrogate pair"), database.reading() as session:
+        campaign_records.find_campaign(session, "\udcff")
+
+
+def test_a_number_that_is_too_large_ends_in_a_sentence(database):
+    with pytest.raises(StorageError), database.reading() as session:
+        session.execute(select(Campaign).where(Campaign.id == 10**30))

@@ -5,7 +5,7 @@ import sqlite3
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from subprocess import PIPE, Popen
 
 import pytest
@@ -31,7 +31,7 @@ from winnow.storage.errors import (
     SchemaTooNew,
     StorageUnavailable,
 )
-from winnow.storage.migrations.settings import alembic_config
+from winnow.storage.migrations.settings import alembic_config, rewriting
 from winnow.storage.models import Base, Campaign
 
 SQLITE = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
@@ -407,3 +407,12 @@ def test_a_path_in_the_place_of_a_url_is_told_how_it_is_written(path, url):
 def test_a_database_in_memory_is_refused_because_it_would_forget(url):
     with pytest.raises(StorageUnavailable, match="name a file"):
         open_database(url)
+
+
+def test_ctrl_c_within_a_migration_is_handed_on(tmp_path):
+    with ExitStack() as stack:
+        stack.enter_context(pytest.raises(KeyboardInterrupt))
+        database = stack.enter_context(closing(open_database(f"sqlite:///{tmp_path}/winnow.db")))
+        connection = stack.enter_context(rewriting(database))
+        connection.invalidate()  # as SQLAlchemy does when a statement is interrupted
+        raise KeyboardInterrupt

@@ -160,3 +160,8 @@ def test_a_database_is_made_through_no_link_to_another_folder(elsewhere):
     assert list(elsewhere.iterdir()) == []
     made(f"sqlite:///{elsewhere}/q.db")
     made("sqlite:///out/q.db")  # one that is there is opened
+
+
+def test_a_name_with_nul_is_named_as_what_cannot_be_opened(tmp_path):
+    with pytest.raises(OSError, match="contains the character NUL"):
+        open_plain(tmp_path / "a\0b")

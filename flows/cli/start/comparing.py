@@ -1,6 +1,7 @@
 """compare: run a campaign from models, prompts and data, and write its file."""
 
 import json
+import os.path
 import reprlib
 import sys
 from collections.abc import Sequence
@@ -109,7 +110,7 @@ def compare(
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_spec_file
 
-    if out.exists():
+    if os.path.exists(out):
         raise SpecError(
             f"{out} exists already; run it with winnow run {out}, or name another file by --out FILE"
         )

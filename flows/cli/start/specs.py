@@ -1,5 +1,6 @@
 """init, selectors, judges, schema: write a campaign's starter file, and list what it can contain."""
 
+import os.path
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -37,7 +38,7 @@ def init(
     ] = None,
 ) -> None:
     """Write a starter file for a campaign; ask for missing options in a terminal."""
-    if spec.exists():
+    if os.path.exists(spec):  # unlike `Path`'s, no error for a name that is too long
         raise SpecError(f"{spec} exists already; name another file, or remove it first")
     text = _starter(objective, provider, data, spec)
     try:

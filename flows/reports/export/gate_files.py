@@ -1,5 +1,6 @@
 """Write the result of `winnow gate` for a pipeline: JUnit XML, and Markdown for a pull request."""
 
+import os.path
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -50,7 +51,7 @@ def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None)
         (markdown, f"### {escaped(subject)}: {UNFINISHED}\n"),
     )
     for path, text in texts:
-        if path is None or (path.exists() and not path.is_file()):
+        if path is None or (os.path.exists(path) and not path.is_file()):
             continue
         with atomic_replacement(path) as beside:
             beside.write_text(text, encoding="utf-8")
