@@ -185,6 +185,8 @@ SERVED = {"models": ["gpt-x", "gpt-y"], "prompts": ["{{ candidate }}"]}
         (lambda: winnow.plan("campaign.yaml", rate="x"), "rate 'x': give a number of requests per second"),
         (lambda: winnow.plan("campaign.yaml", storage=3), "storage is 3; give the URL of a database"),
         (lambda: winnow.gate("campaign.yaml", baseline=7), "baseline is 7; give the name of a candidate"),
+        (lambda: winnow.gate("campaign.yaml", baseline="a\0"), "baseline is 'a\\x00'; give the name of"),
+        (lambda: winnow.Campaign("sqlite:///a.db", "a").report(7), "path is 7; give the path of a file"),
         (lambda: winnow.gate("campaign.yaml", junit=7), "junit is 7; give the path of a file"),
         (lambda: winnow.rescore("a", 7), "judge is 7; give a winnow.Judge, a judge's name, or a file"),
         (lambda: winnow.rescore("a", changes=["seed=1"]), "changes is ['seed=1']; give new values by dotted"),
@@ -198,7 +200,7 @@ SERVED = {"models": ["gpt-x", "gpt-y"], "prompts": ["{{ candidate }}"]}
         (lambda: winnow.simulate("scores.csv", "champion", budgets=0.5), "budgets is 0.5; give shares or"),
         (lambda: winnow.compare(data=None, **SERVED), "data is None; give the path of a .csv"),
         (lambda: winnow.compare(data="a.csv", **SERVED, budget="x"), "budget is 'x'; give a whole number"),
-        (lambda: winnow.compare(data="scores.csv", **SERVED, **COLUMNS, judge=7), "judge is 7; give a text"),
+        (lambda: winnow.compare(data="scores.csv", **SERVED, **COLUMNS, judge=7), "judge is 7; give a str"),
     ],
 )  # fmt: skip
 def test_arguments_of_another_kind_are_refused_in_a_sentence(tmp_path, call, said):
