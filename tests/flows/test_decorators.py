@@ -214,7 +214,7 @@ def test_a_class_of_a_notebook_is_known_by_its_methods(monkeypatch):
     winnow.selector("shout")(Shout)
     assert 'return "!"' in vars(plugins("winnow.selectors")["shout"])["source"]
     del Shout.ask
-    with pytest.raises(SpecError, match="write it into a file, or give it a method, whose source Python can"):
+    with pytest.raises(SpecError, match="define the class in a file, or add a method, whose"):
         winnow.selector("shout")(Shout)
 
 
@@ -485,8 +485,8 @@ def test_an_embedders_code_and_parameters_are_part_of_what_the_judge_is():
         ({"embedder": "lettres"}, "judge.embedder: .*did you mean 'letters'"),
         ({"embedder": "vllm"}, "judge.embedder: must be an embedder of a package or a program"),
         ({"embedder": "letters", "model": "x"}, "judge.embedder: an embedder uses no checkpoint"),
-        ({"embedder": "letters", "pooling": "cls"}, "judge.embedder: computes vectors without"),
-        ({"embedder_params": {"first": "x"}}, "judge.embedder_params: is for an embedder"),
+        ({"embedder": "letters", "pooling": "cls"}, "judge.embedder: an embedder uses no checkpoint"),
+        ({"embedder_params": {"first": "x"}}, "judge.embedder_params: needs an embedder of a package"),
     ],
 )
 def test_an_embedder_that_a_judge_cannot_have_is_refused(params, said):
