@@ -11,7 +11,7 @@ from winnow.storage.plain_files import read_text
 from winnow.tasks.engines.chat import Reasoning, own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
-from winnow.tasks.engines.known_providers import FUNCTION, PROVIDERS, REMOTE
+from winnow.tasks.engines.known_providers import ELSEWHERE, FUNCTION, PROVIDERS, REMOTE
 from winnow.tasks.engines.openai.requests import reserved_args
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import ADAPTING, is_provider, provider_names
@@ -64,7 +64,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
     if variable is not None:
         _refuse_missing_key(variable, place)
     refuse_missing_function(model.provider, place)
-    if model.provider != FUNCTION and not remote:
+    if model.provider not in ELSEWHERE and model.provider != FUNCTION:
         _refuse_missing_checkpoint(model.model, place)
     _check_adapter(model, place)
     template = None if model.chat_template is None else _template(model.chat_template, place)

@@ -191,3 +191,8 @@ def test_looking_at_the_names_imports_nothing_heavy():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_names_are_unique_across_objectives():
+    names = [name for of_objective in SELECTORS.values() for name in of_objective]
+    assert sorted(names) == sorted(set(names))

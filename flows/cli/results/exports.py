@@ -40,7 +40,7 @@ def export(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PART", help="Part to export: a view, battles or inspect; repeatable. Default: all."
+            metavar="PART", help="Part to export, such as a view; repeatable. Default: all."
         ),
     ] = None,
     spreadsheet: Annotated[
