@@ -39,9 +39,7 @@ def export(
     ] = FormatChoice.csv,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PART", help="Part to export, such as a view; repeatable. Default: all."
-        ),
+        typer.Option(metavar="PART", help="Part to export, such as a view; repeatable. Default: all."),
     ] = None,
     spreadsheet: Annotated[
         bool,
