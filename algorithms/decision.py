@@ -22,11 +22,11 @@ class Differences:
     """Upper bound of the probability that any of these intervals is ever wrong.
     It is separate from the error probability of the stopping rule."""
     estimates: FloatArray
-    """Shape (K,), in [-1, 1]; NaN if unknown, and for `against` itself."""
+    """Estimated differences, shape (K,), in [-1, 1]; NaN if unknown, and for `against` itself."""
     lower: FloatArray
-    """Shape (K,), lower ends of simultaneous intervals; NaN for `against` itself."""
+    """Lower ends of simultaneous intervals, shape (K,); NaN for `against` itself."""
     upper: FloatArray
-    """Shape (K,), their upper ends."""
+    """Upper ends of these intervals, shape (K,); NaN for `against` itself."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Differences):
@@ -66,13 +66,13 @@ class Bets:
     """Shape (K,), for a stake of 1.
     Before any test this can be only the part that a race has won."""
     levels: FloatArray
-    """Shape (K,), wealth at which each arm is eliminated.
+    """Wealth at which each arm is eliminated, shape (K,).
     Infinite if no elimination can be proven."""
     out_in_round: IntArray
-    """Shape (K,), batch, counted from 0, after which each arm was eliminated.
-    -1 if it is not."""
+    """Batch after which each arm was eliminated, counted from 0, shape (K,).
+    -1 if the arm is not eliminated."""
     out_at: IntArray
-    """Shape (K,), number of pairs of all arms observed by then.
+    """Number of pairs of all arms observed until each arm was eliminated, shape (K,).
     -1 if the arm is not eliminated."""
 
     def __eq__(self, other: object) -> bool:

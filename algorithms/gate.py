@@ -123,10 +123,10 @@ class Evidence:
         return self.is_better | self.is_worse | (self.is_no_worse & no_worse_is_enough)
 
     def tell(self, pairs: Mapping[int, FloatArray]) -> None:
-        """Bet on completed pairs of scores.
+        """Update the bets and intervals with completed pairs of scores.
 
         Args:
-            pairs: By arm, shape (P, 2) each; see `Pairs.tell`.
+            pairs: By arm, shape (P, 2) each: the arm's score, then the baseline's.
         """
         for arm, scores in pairs.items():
             if self._intervals is not None:
@@ -177,10 +177,10 @@ class Gate:
 
     The baseline and all arms in question get the same random examples, and bets are made on the differences
     of their scores. An arm is settled once it is shown to be no worse or to be worse, and then gets no
-    further examples. An arm that is no worse may also have been shown to be better by then. The gate stops
-    when all arms are settled. The probability that any statement about any arm is wrong is at most `delta`,
-    simultaneously over time; docs/how-a-gate-decides.md has the proof. `best` is the leading arm, without a
-    claim.
+    further examples. When an arm is shown to be no worse, it can already be shown to be better. The gate
+    stops when all arms are settled. The probability that any statement about any arm is wrong is at most
+    `delta`, simultaneously over time; docs/how-a-gate-decides.md has the proof. `best` is the leading arm,
+    without a claim.
 
     In a round every arm in question gets at least one example, however small `batch_size` is. Without `delta`
     the gate states only what is certain, and proposes the whole matrix.

@@ -27,13 +27,13 @@ class Tally(NamedTuple):
     """Sums of the duels of P pairs of arms, one pair per row."""
 
     z: FloatArray
-    """Shape (P, r), differences of the features, first arm less second."""
+    """Differences of the features, first arm minus second, shape (P, r)."""
     wins: FloatArray
-    """Shape (P,), in [0, N], outcomes in favour of the first arm; a tie counts 1/2."""
+    """Outcomes in favour of the first arm, in [0, N], shape (P,); a tie counts 1/2."""
     counts: FloatArray
-    """Shape (P,), N, numbers of scored duels, or sums of their weights; non-negative."""
+    """Numbers N of scored duels, or sums of the duels' weights; non-negative, shape (P,)."""
     unscored: IntArray
-    """Shape (P,), numbers of unscored duels, non-negative."""
+    """Numbers of unscored duels, non-negative, shape (P,)."""
 
     def rows(self, chosen: BoolArray) -> "Tally":
         """Select pairs by a mask of shape (P,)."""

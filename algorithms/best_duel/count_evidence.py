@@ -151,7 +151,10 @@ class CountEvidence:
 
     @property
     def is_settled(self) -> bool:
-        """Whether each active arm certainly loses, or certainly beats or ties every other."""
+        """Whether each active arm certainly loses to another, or beats or ties all others.
+
+        False for fewer than two active arms, or if no pair is compared at most once per example.
+        """
         active = self._record.active
         if not self._record.is_once.any() or self._record.n_active < 2:
             return False

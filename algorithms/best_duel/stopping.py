@@ -101,10 +101,7 @@ class Evidence(Protocol):
 
     @property
     def in_force(self) -> "Evidence":
-        """The evidence to use.
-
-        This object, or evidence by counts once the duels refute the model of this object.
-        """
+        """This object, or the evidence by counts once the duels refute this object's model."""
         ...
 
     def update(self) -> None:

@@ -265,5 +265,5 @@ class StoppedSelector:
         return self._stopping.decision(self._ranking())
 
     def _ranking(self) -> FloatArray | None:
-        """Values to rank the arms by, shape (K,); None for the estimates."""
+        """Values to rank the arms by, shape (K,); None to rank by the estimates."""
         return None

@@ -27,13 +27,13 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class OneSidedTests:
-    """Tests, one per arm, of "the mean is at least `bound`".
+    """Tests, one per arm, of the hypothesis "the mean loss is at least `bound`".
 
-    A test is passed once this is refuted.
+    An arm passes once its hypothesis is rejected.
 
     Args:
         config: The problem and the common parameters.
-        factors: rho, shape (S,), in [0, 1].
+        factors: Reliance factors rho, shape (S,), in [0, 1].
         bound: In (0, 1).
         level: The error probability of each test.
         rule: Betting rule of each test.
@@ -135,7 +135,8 @@ class BettingTest(_LabelTest):
 
     Args:
         config: The problem and the common parameters.
-        factors: rho, shape (S,), in [0, 1], increasing: how far each strategy relies on the autoevaluator.
+        factors: Reliance factors rho, shape (S,), in [0, 1], increasing: how far each strategy relies on
+            the autoevaluator.
     """
 
     def __init__(self, config: CertifyConfig, factors: FloatArray) -> None:
@@ -149,7 +150,7 @@ class BettingTest(_LabelTest):
         # Bets without a horizon find a hopeless arm early, not only at the last label.
         self._high = OneSidedTests(config, factors, mirrored, level=config.refutation_level, rule="up")
         self.factors = factors
-        """rho, shape (S,)."""
+        """Reliance factors rho, shape (S,)."""
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Observe losses in [0, 1], NaN if unscored.

@@ -3,9 +3,9 @@
 The tests use unobserved examples. Letters: L is the best arm, whose row is full; its mean is between low_L
 and high_L, because its unscored examples count as 0 or as 1. The margin is half of epsilon, and low_L +
 margin bounds all other means. An arm is good enough if its mean is at least low_L - margin and at least
-high_L - 2 margin. t_1 is the time at which L becomes known. For an arm with n examples observed by then, the
-scores on these are known. The other N - n form a finite population from which every later draw is uniform;
-the tests bet only on those draws. docs/how-the-cheapest-is-chosen.md has the proof.
+high_L - 2 margin. t_1 is the time at which L becomes known. For an arm with n examples observed before t_1,
+the scores on these are known. The other N - n form a finite population from which every later draw is
+uniform; the tests bet only on those draws. docs/how-the-cheapest-is-chosen.md has the proof.
 """
 
 import math

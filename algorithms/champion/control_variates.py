@@ -55,15 +55,15 @@ LEAST_BOUND = 1e-9
 class Band(NamedTuple):
     """Controls of B draws with bounds.
 
-    Each has mean 0 over the examples left before its draw.
+    Each control has mean 0 over the examples left before its draw.
     """
 
     values: FloatArray
-    """Shape (B,)."""
+    """Controls, shape (B,)."""
     below: FloatArray
-    """Shape (B,), minus the smallest possible value of each, non-negative."""
+    """Minus the smallest possible value of each control, non-negative, shape (B,)."""
     above: FloatArray
-    """Shape (B,), largest possible value of each, non-negative."""
+    """Largest possible value of each control, non-negative, shape (B,)."""
 
 
 class Controls:

@@ -93,8 +93,9 @@ GROWTH = 1.02
 STEPS = 1000
 """Number of steps into which an excess between 0 and 1 is divided."""
 SHARE, SHARE_OF_TWO = 0.4, 0.8
-"""s if races do not bet within epsilon: for three or more arms, and for two.
-Of two arms, neither is eliminated while they race."""
+"""Share s of an arm's stake that is bet on the excess, if races do not bet within epsilon.
+SHARE applies to races of three or more arms, SHARE_OF_TWO to races of two. Neither of two arms is eliminated
+while they race."""
 
 
 class ExcessBound:

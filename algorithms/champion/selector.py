@@ -248,9 +248,10 @@ class Champion:
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Observe scores in [0, 1], NaN if unscored.
+        """Observe scores in [0, 1] of B pairs, NaN if unscored.
 
-        With constraints, 1 + J outcomes per pair.
+        Without constraints, shape (B,). With J constraints, shape (B, 1 + J): the score, then an outcome for
+        each constraint.
         """
         given, values = self.evidence.constraints.split(batch, outcomes)
         if self._spared is not None:

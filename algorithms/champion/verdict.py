@@ -460,16 +460,16 @@ class Verdict:
 def _highest(estimates: FloatArray, among: BoolArray) -> int | None:
     """The arm with the highest estimate within a mask.
 
-    None if no arm in it has an estimate.
+    None if no arm of the mask has an estimate.
     """
     ranked = np.where(among & ~np.isnan(estimates), estimates, -np.inf)
     return int(ranked.argmax()) if ranked.max() > -np.inf else None
 
 
 def _divisor(count: ArrayLike) -> FloatArray:
-    """Divisors of an error probability for cases 0, 1, 2, ...
+    """Divisor of the error probability of case `count`, an integer from 0 or an array of them.
 
-    The resulting shares sum to the whole.
+    The shares 1 / divisor of all cases sum to 1.
     """
     cases = np.asarray(count, dtype=np.float64)
     return (cases + 1.0) * (cases + 2.0)

@@ -30,9 +30,9 @@ class Advantage:
 
     Routing means the actual choices, including the share of arms drawn at random, averaged over the draws.
     The best single arm is the one with the highest score on these prompts among the arms that can still be
-    chosen. An arm that was added later is compared on the prompts since then. Prompts that were in flight
-    when an arm was removed are left out: the scores of those given to that arm are never observed, so the
-    others are a biased selection.
+    chosen. An arm that was added later is compared on the prompts since its addition. Prompts that were in
+    flight when an arm was removed are left out: the scores of those given to that arm are never observed, so
+    the others are a biased selection.
     """
 
     estimate: float
@@ -149,7 +149,7 @@ class AdvantageRecord:
         self._bets[self._bets * self._largest(len(self._told)) >= 1.0] = 0.0
 
     def remove_arm(self, arm: int) -> None:
-        """Stop comparing with an arm."""
+        """Exclude an arm from the comparison with routing."""
         self._left_out[arm] = True
 
     def advantage(self) -> Advantage | None:

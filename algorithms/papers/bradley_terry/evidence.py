@@ -60,24 +60,31 @@ LAPLACE_ERROR = 2.0  # nats by which Laplace's method can be too low; a larger e
 
 
 class BradleyTerryEvidence:
-    """Preferences sigmoid(theta . (x_i - x_j)), with theta fitted to all duels.
+    """Evidence about the best arm under a Bradley-Terry model with features.
 
-    Duels of dropped arms are included. Let l and L be l_q and L_q of `mixture`: the log-likelihood of the
-    duels, some of them with lower weights, and the logarithm of mixtures of it. If the model holds, the true
-    theta* has l(theta*) > L - log(1 / d) at every look with probability at least 1 - d: those theta are the
-    confidence set. The best arm is known once no theta of the set makes another active arm as good, or, with
-    epsilon, preferred to it by epsilon. That is, once L exceeds the supremum of l over each half-space theta
-    . (x_i - x_best) >= log-odds of 1/2 + epsilon by log(1 / d). An interval contains the values of its
-    estimate over the set. Dropping arms does not change theta*, so it does not raise the error probability:
-    the best arm is that of the active ones.
+    Model: arm i is preferred to arm j with probability sigmoid(theta . (x_i - x_j)). theta is fitted to all
+    duels, including those of dropped arms. Dropping arms does not change the true theta*, so it does not
+    raise the error probability. The best arm is the best of the active arms.
 
-    d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. An empty set refutes the model too, with an
-    error that is part of d; the best arm is not known from an empty set. So if the model holds, a campaign
-    names a wrong arm or leaves the model with probability at most delta, whatever follows. Once the model is
-    refuted, the duels count as in `CountEvidence`, at delta: that proof does not use the model, so the two
-    error probabilities do not add up. In addition, the best arm is not considered known while the mixture
-    without the features explains the scored duels better than the mixture with them. This is no guarantee,
-    but with incomplete features few wrong arms are named before the duels refute the features.
+    Letters: l(theta) is the log-likelihood of the duels, some of them with lower weights. L is the logarithm
+    of mixtures of it; l and L are l_q and L_q of `mixture`. d is 0.9 delta.
+
+    * Confidence set: all theta with l(theta) > L - log(1 / d). If the model holds, the set contains theta* at
+      every look with probability at least 1 - d.
+    * Best arm: known once no theta of the set makes another active arm as good or, with epsilon, preferred to
+      the best arm by epsilon. That is, L exceeds the supremum of l over each half-space
+      theta . (x_i - x_best) >= log-odds of 1/2 + epsilon by log(1 / d).
+    * Interval of an estimate: the values of the estimate over the set.
+    * Refutation of the model: `is_misfit`, with error probability 0.1 delta, or an empty set, whose error is
+      part of d. The best arm is not known from an empty set.
+
+    So if the model holds, a campaign names a wrong arm or leaves the model with probability at most delta,
+    whatever follows. Once the model is refuted, the duels count as in `CountEvidence`, at delta. That proof
+    does not use the model, so the two error probabilities do not add up.
+
+    In addition, the best arm is not considered known while the mixture without the features explains the
+    scored duels better than the mixture with them. This is no guarantee, but with incomplete features few
+    wrong arms are named before the duels refute the features.
 
     The theta used for estimates and sampling has a ridge of t^(-1/2) in standardised columns. Ties are half a
     win for both arms. Unscored duels count at their worst; estimates leave them out.
