@@ -48,7 +48,7 @@ class UtcDateTime(TypeDecorator[dt.datetime]):
         return in_utc.replace(tzinfo=None) if dialect.name == "sqlite" else in_utc
 
     def process_result_value(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
-        """Return the stored time as an aware datetime."""
+        """Return the stored time as an aware datetime in UTC; None stays None."""
         if value is None:
             return None
         return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
@@ -65,7 +65,7 @@ class AnyText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replace characters that cannot be stored."""
+        """Replace characters that cannot be stored; None stays None."""
         return None if value is None else storable(value)
 
 

@@ -34,7 +34,7 @@ class GateResult:
     no_worse: tuple[str, ...]
     """Candidates shown to be no worse than the baseline."""
     worse: tuple[str, ...]
-    """Candidates shown to be worse."""
+    """Candidates shown to be worse than the baseline by more than epsilon."""
     open: tuple[str, ...]
     """All other candidates: not shown to be worse, and not shown to be no worse."""
     exit_code: int

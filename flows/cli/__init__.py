@@ -80,14 +80,14 @@ class _Group(TyperGroup):
     """A group of commands whose errors name what is unknown, and the nearest known name."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        """See `TyperGroup`."""
+        """Parse the arguments; usage errors get Winnow's wording."""
         with _plain_errors(ctx, args):
             return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: "Context", args: list[str]
     ) -> "tuple[str | None, Command | None, list[str]]":
-        """See `TyperGroup`."""
+        """Find the command to run; an unknown name raises a SpecError with the nearest known name."""
         if args[0] not in self.commands:
             known = self.list_commands(ctx)
             raise SpecError(unknown_name("command", args[0], known, command=f"{ctx.command_path} -h"))
@@ -120,7 +120,10 @@ class _Command(TyperCommand):
     """A command whose errors name the argument or option, the mistake, and a correct form."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        """See `TyperCommand`."""
+        """Parse the arguments; usage errors get Winnow's wording.
+
+        `--set KEY VALUE` without "=" is refused, with the correct form.
+        """
         for option, key, value in zip(args, args[1:], args[2:], strict=False):
             if option == "--set" and "=" not in key and not value.startswith("-"):
                 written = f"{key}.{value}" if "=" in value else f"{key}={value}"

@@ -103,7 +103,7 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int, pool: EngineP
     _delete_abandoned(database)
     examples = _draw(checked.dataset, n)
     numbers = {each.key: number for number, each in enumerate(checked.dataset.examples)}
-    trial = check_campaign(_spec(checked.spec, len(examples)), checked.dataset.part(examples))
+    trial = check_campaign(_spec(checked.spec), checked.dataset.part(examples))
     record = open_campaign(database, trial, marks={SHOWN: "outputs were shown"})
     shown: set[int] = set()
     try:
@@ -127,8 +127,8 @@ def _draw(dataset: Dataset, n: int) -> list[Example]:
     return [each for each in dataset.examples if each.key in chosen]
 
 
-def _spec(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
-    """The definition of a trial: every candidate on every example in one round."""
+def _spec(spec: CampaignSpec) -> CampaignSpec:
+    """Spec of a trial: every candidate on every example in one round."""
     most = 10**6
     unused: dict[str, object] = {
         "samples": spec.samples,

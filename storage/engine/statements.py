@@ -23,8 +23,9 @@ ROWS_AT_ONCE = 100
 """Number of rows fetched together; each can be large."""
 
 LIMIT = "limit of time"
-"""Key of a session's `info` for its time limit.
-On PostgreSQL, its value is the statement that sets the limit of each statement."""
+"""Key of a PostgreSQL session's `info`: the SET statement of the current time limit.
+The statement is executed again after each fetched group of rows, because a function in the user's statement
+can lift the limit. SQLite uses a progress handler instead."""
 
 STEPS_BETWEEN_CLOCKS = 10_000
 """Number of SQLite instructions between two checks of the clock.

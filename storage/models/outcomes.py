@@ -400,9 +400,9 @@ class CostStats(Base):
 
 
 class ReuseStats(Base):
-    """Outputs of other campaigns that a campaign's observed rounds reused.
+    """Totals of outputs reused from another campaign, by candidate or judge.
 
-    Each counts once, at first use.
+    Only observed rounds count. Each output counts once, at its first use.
     """
 
     __tablename__ = "reuse_stats"

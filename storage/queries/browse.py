@@ -243,9 +243,12 @@ def output_beginnings(
 
 
 def example_beginnings(characters: int) -> list[ColumnElement[object]]:
-    """Columns `input`, `target` and `more_targets` of an example, cut off.
+    """Columns of an example: the beginnings of its input and first target, and `more_targets`.
 
-    The texts are cut off in the database.
+    `more_targets` is the number of further targets. The database cuts the texts.
+
+    Args:
+        characters: Maximum length of each text.
     """
     return [
         func.substr(INPUT, 1, characters).label("input"),

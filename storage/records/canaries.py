@@ -124,7 +124,7 @@ def changes(session: Session, models: Sequence[str], *, since: int) -> list[Cana
 
 
 def canary_record(row: Canary) -> CanaryRecord:
-    """Create the record of a row."""
+    """Convert a stored row to a record."""
     return CanaryRecord(**{field.name: getattr(row, field.name) for field in fields(CanaryRecord)})
 
 

@@ -137,7 +137,7 @@ def gate_markdown(status: CampaignStatus) -> str:
 
 
 def _verdict(status: CampaignStatus, candidate: CandidateStanding) -> str | None:
-    """See `Case.kind`."""
+    """Value of `Case.kind`; None if the candidate passed."""
     answer = status.answer
     if not answer.is_guaranteed or (answer.is_unsolved and not answer.allows_all_zero):
         return "error"

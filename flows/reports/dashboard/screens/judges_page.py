@@ -133,7 +133,7 @@ def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> 
 
 
 def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
-    """Show comparisons judged by models; the reader selects suspicious ones."""
+    """Show comparisons judged by models, with filters for suspicious ones and for a judge."""
     st.header("Judged by models")
     are_duels = traits_of(campaign.objective).compares_pairs
     kinds = [each for each in DOUBTS if are_duels or each != "flipped"]

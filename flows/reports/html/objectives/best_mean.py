@@ -9,7 +9,7 @@ SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the same outputs"
-"""Which outputs metrics score, for the note of their section."""
+"""Phrase in the note of the section "metrics": the outputs that the metrics score."""
 
 
 def builders_of(campaign: CampaignRecord, read: PageCache) -> tuple[Builder, ...]:

@@ -23,7 +23,7 @@ SAMPLES = {"bad": "Highest losses", "good": "Lowest losses"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the answers to labelled examples"
-"""Which outputs metrics score, for the note of their section."""
+"""Phrase in the note of the section "metrics": the outputs that the metrics score."""
 
 DIAMONDS = (
     "Diamonds are certified candidates: their intervals end at the line. If an interval begins at the line, "

@@ -20,7 +20,7 @@ SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the outputs for the prompts routed to each candidate, which differ between candidates"
-"""Which outputs metrics score, for the note of their section."""
+"""Phrase in the note of the section "metrics": the outputs that the metrics score."""
 
 
 def builders_of(campaign: CampaignRecord, read: PageCache) -> tuple[Builder, ...]:

@@ -96,7 +96,10 @@ DIGEST = re.compile(r":[0-9a-f]{12}$")
 
 
 def _mark(row: Row) -> Literal["right", "wrong"] | None:
-    """See `Sample.mark`; for certify, a human loss of 0 is right and of 1 wrong."""
+    """Value of `Sample.mark`: "right" for a loss of 0, "wrong" for a loss of 1.
+
+    For certify, the human loss counts. None for pairs, without targets, and for other or unknown losses.
+    """
     lost = None if row["outcome"] is None else 1.0 - row["outcome"]
     if row["human_loss"] is not None:
         lost = row["human_loss"]
