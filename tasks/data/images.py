@@ -1,4 +1,4 @@
-"""Read the images that the rows of a dataset name, and describe them in their rows."""
+"""Read the images of a dataset's rows, and add their descriptions to the rows."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,8 @@ from winnow.tasks.engines.images import MOST_IMAGES, Image, Place, read_place
 from winnow.tasks.errors import DatasetError
 
 DETAILS = "image_details"
-"""Column that Winnow adds: name, media type, size and SHA-256 of each image of a row, or its URL."""
+"""Column that Winnow adds to rows: a description of each image.
+It is the name, media type, size and SHA-256, or only the URL."""
 
 IMAGES_KEY = "dataset.images"
 
@@ -28,7 +29,7 @@ NOTHING = (None, "", {BYTES: None, "path": None})
 
 
 class ImageReader:
-    """Adds the column `DETAILS` to rows.
+    """Reader of images, which adds the column `DETAILS` to rows.
 
     Args:
         fields: Names of the fields that hold images.
@@ -38,26 +39,37 @@ class ImageReader:
     def __init__(self, fields: Sequence[str], *, has_files: bool) -> None:
         self._fields, self._has_files = fields, has_files
         self.places: dict[str, Place] = {}
-        """Where the bytes of each image are, by their SHA-256."""
+        """Source of the bytes of each image, by SHA-256."""
 
     def added(self, rows: Iterable[PlacedRow]) -> Iterator[PlacedRow]:
-        """Each row with its images described; raises `DatasetError` for an image that cannot be shown."""
+        """Yield each row with the descriptions of its images.
+
+        Raises:
+            DatasetError: If an image cannot be used, a row has too many images, or the column `DETAILS`
+                exists already.
+        """
         for place, row in rows:
             if DETAILS in row:
                 raise DatasetError(
-                    f"{place}: Winnow describes images in a column {DETAILS!r}; rename the file's own",
+                    f"{place}: the file has a column {DETAILS!r}, which Winnow adds itself; rename "
+                    "the column",
                     IMAGES_KEY,
                 )
             details = [self._described(place, given) for given in self._given(place, row)]
             if len(details) > MOST_IMAGES:
                 raise DatasetError(
-                    f"{place}: {len(details)} images, and an example may have {MOST_IMAGES}; remove some",
+                    f"{place}: {len(details)} images, but an example can have at most {MOST_IMAGES}; "
+                    "remove some",
                     IMAGES_KEY,
                 )
             yield place, self._with(row, details)
 
     def places_of(self, examples: Iterable[JsonView]) -> dict[str, Place]:
-        """Where the bytes of these examples' images are, by their SHA-256; `examples` are their fields."""
+        """Sources of the bytes of some examples' images, by SHA-256.
+
+        Args:
+            examples: Fields of each example.
+        """
         digests = {each["sha256"] for fields in examples for each in fields[DETAILS] if "sha256" in each}
         return {digest: self.places[digest] for digest in sorted(digests)}
 
@@ -75,7 +87,7 @@ class ImageReader:
         return partial if partial.left_out else found
 
     def _given(self, place: str, row: Row) -> Iterator[object]:
-        """The images of a row, each as a text, an object or bytes."""
+        """Yield the images of a row, each as a text, an object or bytes."""
         contents = row.contents if isinstance(row, PartialRow) else {}
         for name in self._fields:
             if name in contents:
@@ -92,7 +104,11 @@ class ImageReader:
                     yield each
 
     def _described(self, place: str, given: object) -> JsonObject:
-        """The description of an image."""
+        """Description of an image, whose bytes are read unless it is a URL.
+
+        Raises:
+            DatasetError: If the image cannot be used.
+        """
         name: object = BYTES
         if isinstance(given, Mapping):
             name = given.get("path") or BYTES
@@ -100,7 +116,9 @@ class ImageReader:
         if isinstance(given, bytes):
             return self._kept(place, "the content of an image", Path(str(name)).name, given)
         if not isinstance(given, str) or "\0" in given:
-            raise DatasetError(f"{place}: an image is a path or a URL, got {str(given)[:60]!a}", IMAGES_KEY)
+            raise DatasetError(
+                f"{place}: an image must be a path or a URL, got {str(given)[:60]!a}", IMAGES_KEY
+            )
         if WEB.match(given):
             return {"url": given}
         if given[:5].lower() == "data:":
@@ -113,8 +131,8 @@ class ImageReader:
             )
         if not self._has_files:
             raise DatasetError(
-                f"{place}: the image {given[:60]!a} is a path, and the data is no file in whose folder it "
-                "could start; use URLs, or a file",
+                f"{place}: the image {given[:60]!a} is a path, but the data does not come from a file, so "
+                "the path has no folder to start from; use URLs, or a file",
                 IMAGES_KEY,
             )
         path = located(place, given)
@@ -130,17 +148,22 @@ class ImageReader:
 
 
 def _named(image: Mapping[str, object]) -> object:
-    """The content, the URL or the path of an image that an object describes; the object if it has none."""
+    """Content, URL or path of an image in an object; the object itself without any of them."""
     return next((image[key] for key in (BYTES, "url", "path") if image.get(key)), image)
 
 
 def located(place: str, given: str) -> str:
-    """The path of an image that the row at a place of `read_files` names: it starts at the file's folder."""
+    """Path of an image in a row; a relative path starts at the folder of the row's file.
+
+    Args:
+        place: Place of the row, as from `read_files`.
+        given: Path in the row; "~" is the home folder.
+    """
     return str(Path(place.rpartition(", ")[0]).parent / in_home(given))
 
 
 def image_paths(rows: Iterable[PlacedRow], fields: Sequence[str]) -> Iterator[str]:
-    """The paths of all images that rows of files name."""
+    """Yield the paths of all images in rows of files; URLs and contents are skipped."""
     for place, row in rows:
         for name in fields:
             held = value_of(row, name)

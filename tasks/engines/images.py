@@ -1,6 +1,6 @@
-"""Images shown to a model: what is stored of each, and its bytes once a request is sent.
+"""Images shown to a model: the stored description, and the bytes for a request.
 
-Winnow fetches no URL: a server that gets one fetches it by itself.
+Winnow fetches no URLs. A server that receives the URL of an image fetches the image.
 """
 
 import binascii
@@ -20,42 +20,48 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
 
 MOST_BYTES = 20 * 2**20
-"""Maximum size of an image."""
+"""Maximum size of an image, in bytes."""
 
 MOST_IMAGES = 8
 """Maximum number of images of an example."""
 
 MOST_PIXELS = 2**26
-"""Maximum number of pixels that are decoded on this machine: a small file can hold more than memory does."""
+"""Maximum number of pixels of an image that this machine decodes.
+Decoded pixels of a small file can need more memory than the machine has."""
 
 SHOWING = frozenset({"litellm", "openai", "transformers", "vllm"})
-"""Providers whose models can be shown images."""
+"""Providers whose models can receive images."""
 
 FETCHING = frozenset({"openai"})
-"""Those of them whose servers fetch URLs; litellm would fetch some by itself."""
+"""Providers of `SHOWING` whose servers fetch the URLs of images.
+litellm is not included, because its client fetches some URLs itself."""
 
 Place = str | bytes
-"""Where the bytes of an image are: a path, a data URL, or the bytes themselves."""
+"""Source of an image's bytes: a path, a data URL, or the bytes themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """An image of an example: a content, or a URL that a server fetches."""
+    """An image of an example: its content, or a URL that a server fetches."""
 
     sha256: str = ""
-    """SHA-256 of its bytes, hexadecimal; empty for a URL."""
+    """SHA-256 of the bytes, hexadecimal; empty for a URL."""
     type: str = ""
-    """Its media type, such as "image/png"; empty for a URL."""
+    """Media type, such as "image/png"; empty for a URL."""
     size: int = 0
-    """Its size in bytes; 0 for a URL."""
+    """Size in bytes; 0 for a URL."""
     url: str = ""
-    """The URL, http or https; empty for a content."""
+    """URL, http or https; empty for an image with content."""
     place: Place = field(default="", repr=False, compare=False)
-    """Where its bytes are; empty if they are not needed, as when a stored request is computed again."""
+    """Source of the bytes; empty if they are not needed, as for the identity of a stored request."""
 
     @classmethod
     def of(cls, content: bytes, place: Place) -> Self:
-        """An image with this content; raises `ValueError`, with the end of a sentence, if it is refused."""
+        """Create an image from its content and the source of its bytes.
+
+        Raises:
+            ValueError: If the content is too large or not an image; the message is the end of a sentence.
+        """
         if len(content) > MOST_BYTES:
             raise ValueError(f"has more than {MOST_BYTES >> 20} MiB; make the image smaller")
         if (type_ := media_type(content)) is None:
@@ -64,20 +70,25 @@ class Image:
 
     @classmethod
     def from_json(cls, stored: JsonView, places: Mapping[str, Place]) -> Self:
-        """Read the result of `as_json`; `places` has the place of each content, by its SHA-256."""
+        """Read the result of `as_json`.
+
+        Args:
+            stored: The result.
+            places: Sources of bytes, by SHA-256; an image without an entry gets an empty source.
+        """
         if "url" in stored:
             return cls(url=stored["url"])
         digest = stored["sha256"]
         return cls(sha256=digest, type=stored["type"], size=stored["bytes"], place=places.get(digest, ""))
 
     def as_json(self) -> JsonObject:
-        """What is stored of it, and identifies it in requests: neither its name nor its place."""
+        """Stored form, which also identifies the image in requests; without its name and source."""
         if self.url:
             return {"url": self.url}
         return {"sha256": self.sha256, "type": self.type, "bytes": self.size}
 
     def as_message(self) -> JsonObject:
-        """What another process of this machine needs of an image with content; read by `from_message`."""
+        """Form of an image with content for another process of this machine; see `from_message`."""
         place = self.place
         if isinstance(place, bytes):
             place = f"data:{self.type};base64,{b64encode(place).decode()}"
@@ -90,23 +101,36 @@ class Image:
 
     @property
     def shown(self) -> str:
-        """Its path or URL for messages, or the beginning of its digest."""
+        """URL or path, for messages; without both, the beginning of the SHA-256."""
         is_path = isinstance(self.place, str) and not self.place.startswith("data:")
         return self.url or (str(self.place) if is_path and self.place else self.sha256[:12])
 
     def content(self) -> bytes:
-        """Its bytes; raises `ValueError`, with the end of a sentence, if they are not what they were."""
+        """Read the bytes from their source.
+
+        Raises:
+            ValueError: If the bytes changed or cannot be read; the message is the end of a sentence.
+        """
         found = read_place(self.place)
         if hashlib.sha256(found).hexdigest() != self.sha256:
             raise ValueError("was changed since the campaign read it; restore it, or begin a new campaign")
         return found
 
     def as_url(self) -> str:
-        """The URL that a server gets: its own, or a data URL; raises as `content`."""
+        """URL to send to a server: the image's own URL, or a data URL of its content.
+
+        Raises:
+            ValueError: As in `content`.
+        """
         return self.url or f"data:{self.type};base64,{b64encode(self.content()).decode()}"
 
     def pixels(self) -> "Pixels":
-        """The decoded image; raises `ValueError`, with the end of a sentence, if it cannot be decoded."""
+        """Decode the image, as RGB.
+
+        Raises:
+            ValueError: If the image has more than `MOST_PIXELS` or cannot be decoded, and as in `content`;
+                the message is the end of a sentence.
+        """
         import PIL.Image
 
         content = self.content()
@@ -121,16 +145,16 @@ class Image:
 
 
 MARKS = re.compile(r"<image(?:_\d+)?>|\[IMG\]")
-"""Spelled-out tokens by which models mark the places of images."""
+"""Matches texts that a model reads as the token at an image's position."""
 
 
 def marking_no_image(text: str) -> str:
-    """A text with a space in each token that would mark the place of an image."""
+    """Insert a space into each match of `MARKS`, so that the text marks no image."""
     return MARKS.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
 
 def media_type(content: bytes) -> str | None:
-    """The media type by which the first bytes say that they begin an image; None if they do not."""
+    """Media type of an image, from its first bytes; None if it is no PNG, JPEG, GIF or WebP."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
@@ -141,10 +165,13 @@ def media_type(content: bytes) -> str | None:
 
 
 def read_place(place: Place) -> bytes:
-    """The bytes at a place, at most one more than an image may have.
+    """Read the bytes of an image from their source.
+
+    At most `MOST_BYTES` + 1 bytes are read from a file, so that `Image.of` refuses a larger image.
 
     Raises:
-        ValueError: With the end of a sentence, if they cannot be read.
+        ValueError: If the bytes cannot be read, or a data URL is too long; the message is the end of a
+            sentence.
     """
     if isinstance(place, bytes):
         return place

@@ -224,9 +224,9 @@ def test_a_dataset_of_the_hub_holds_the_content_of_its_images(folder):
         ("data:image/png,abc", r"an image is a data URL without base64; write data:image/png;base64,"),
         (data_url(b"<svg/>"), r"an image is not a PNG"),
         ("s3://bucket/a.png", r"the image 's3://bucket/a.png' is a URL that servers do not fetch; use https"),
-        (7, r"an image is a path or a URL, got '7'"),
-        ({"width": 3}, r"an image is a path or a URL, got"),
-        ([f"pictures/{name}.png" for name in NAMES + NAMES], r"12 images, and an example may have 8"),
+        (7, r"an image must be a path or a URL, got '7'"),
+        ({"width": 3}, r"an image must be a path or a URL, got"),
+        ([f"pictures/{name}.png" for name in NAMES + NAMES], r"12 images, but an example can have at most 8"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_with_its_line(folder, image, sentence):
