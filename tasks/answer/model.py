@@ -349,7 +349,7 @@ class Answer:
 
     @property
     def held_out_mean(self) -> float | None:
-        """The best candidate's mean on the held-out examples, once all of them are scored."""
+        """The best candidate's mean on the held-out examples; None until all are scored."""
         return None if self.held_out is None else self.held_out.mean
 
     @property

@@ -26,8 +26,8 @@ def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
 
     Args:
         answer: The current answer.
-        totals: Number of `answered` comparisons and of `rounds` so far, and of comparisons in the full
-            `grid`.
+        totals: Counts with the keys `answered` (comparisons so far), `rounds` (rounds so far) and `grid`
+            (comparisons in the full grid).
     """
     running = answer.running and running_words(answer.running, is_of_program=answer.is_of_program)
     running_cost = [("running cost", running)] if running else []

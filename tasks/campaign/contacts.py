@@ -68,9 +68,10 @@ def n_prompts(checked: ResolvedCampaign, model: ModelRef) -> int:
 
 
 def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
-    """Number of outputs that a campaign requests from a model.
+    """Estimate the outputs that a campaign requests from a model if it uses its whole budget.
 
-    Candidates are assumed to have equal numbers of comparisons.
+    Candidates are assumed to have equal numbers of comparisons. A model that only judges is assumed to give
+    one reply for each comparison and sample. Judge calls to a candidate's model are not counted.
     """
     asked = checked.most * checked.spec.texts_each
     own = sum(each.model.name == model.name for each in checked.candidates)

@@ -122,7 +122,7 @@ class Contacts:
         return self.by_name[name].epoch if name in self.by_name else 0
 
     def canary_id(self, name: str) -> int | None:
-        """Id of the canary to store with a model's outputs."""
+        """Id of the canary to store with a model's outputs; None if the model is not served."""
         return self.by_name[name].canary_id if name in self.by_name else None
 
     def refusal(self, name: str) -> str | None:

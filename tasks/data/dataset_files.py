@@ -239,9 +239,9 @@ _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 
 
 def is_plain(row: JsonView) -> bool:
-    """Whether a row has no fractions, lists or objects.
+    """Whether a row has no floats, lists or objects.
 
-    Libraries format fractions in different ways.
+    Libraries format floats in different ways.
     """
     return _PLAIN.issuperset(map(type, row.values()))
 

@@ -1,8 +1,8 @@
 """SHA-256 of whole files, cached while a file is unchanged.
 
-A file counts as unchanged while its path, size, inode and both of its times are the same. A recently written
-file could be written again within the same tick of the clock, so its digest is not cached yet. Small files
-are not cached, because they are read quickly.
+A file counts as unchanged while its path, size, inode, modification time and change time are the same. A
+recently written file could be written again within the same tick of the clock, so its digest is not cached
+yet. Small files are not cached, because they are read quickly.
 """
 
 import hashlib

@@ -125,7 +125,7 @@ def _folder(source: HubSource, asks_hub: bool) -> Path | None:
 
 
 def _missing_shard(folder: Path) -> str | None:
-    """A file that a download missed, inferred from the names of the others."""
+    """Name of a file that a download missed, inferred from the others' names; None if complete."""
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     for name in sorted(names):
         if shard := re.fullmatch(r"(.*-)(\d{5})(-of-)(\d{5})(.*)", name):

@@ -139,7 +139,10 @@ def _may_be_on_hub(name: str) -> bool:
 
 
 def cached_folder(name: str, kind: Kind, commit: str) -> Path | None:
-    """The cache folder of a commit; files that were not downloaded can be missing."""
+    """The cache folder of a commit; None if it does not exist.
+
+    Files that were not downloaded can be missing from it.
+    """
     folder = _folder(name, kind) / "snapshots" / commit
     return folder if folder.is_dir() else None
 

@@ -378,7 +378,8 @@ class Engine(Protocol):
 
 
 Came = Callable[[int, Answer], None]
-"""Callback that receives a request's position in its batch and its answer, as soon as this is available."""
+"""Callback for each answer as soon as it is available.
+It receives the request's position in its batch, and the answer."""
 
 
 @runtime_checkable

@@ -129,7 +129,10 @@ def _first(names: Sequence[str], columns: Sequence[str]) -> str | None:
 
 
 def _number(value: object) -> float | None:
-    """A score as a number; CSV files contain scores as text."""
+    """A score as a number; None if it is not a score.
+
+    CSV files contain scores as text.
+    """
     if isinstance(value, str):
         try:
             return as_score(float(value))

@@ -135,7 +135,10 @@ class AllJudge(_Combination):
     scale: ClassVar = Scale(unit="score, 0 to 1", formula="the lowest of the parts")
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """The lowest score; 0 as soon as one part has 0."""
+        """The lowest score; 0 as soon as one part has 0.
+
+        None if a score is missing and no score is 0.
+        """
         known = [score for score in scores if score is not None]
         if 0.0 in known:
             return 0.0
@@ -149,7 +152,10 @@ class AnyJudge(_Combination):
     scale: ClassVar = Scale(unit="score, 0 to 1", formula="the highest of the parts")
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """The highest score; 1 as soon as one part has 1."""
+        """The highest score; 1 as soon as one part has 1.
+
+        None if a score is missing and no score is 1.
+        """
         known = [score for score in scores if score is not None]
         if 1.0 in known:
             return 1.0

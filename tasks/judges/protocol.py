@@ -185,7 +185,7 @@ class Verdict:
     detail: str | None = None
     """The reason as a sentence, with more detail."""
     no_answer: bool = False
-    """Whether the output has no answer, however this is scored; set by `create_judge`, not by a judge."""
+    """Whether the output has no answer, whatever its score; set by `create_judge`, not by a judge."""
     preference: float | None = None
     """The preference for this output over the other outputs of its pair, in [0, 1]; only from judge best-of.
     """

@@ -275,7 +275,10 @@ def _own_names(entry: EntryPoint) -> frozenset[str]:
 
 
 def _found(name: str) -> ModuleSpec | None:
-    """`ModuleSpec` of a module, found without importing the module or its packages."""
+    """`ModuleSpec` of a module, found without importing the module or its packages.
+
+    None if there is no such module.
+    """
     loaded = sys.modules.get(name)
     if loaded is not None and loaded.__spec__ is not None:
         return loaded.__spec__

@@ -178,7 +178,13 @@ class WantedTexts:
         self.store_parts({number: dict(enumerate(answers))})
 
     def store_parts(self, parts: Parts) -> None:
-        """Store answers of groups that may be incomplete, and loads of models since then."""
+        """Store the answers that are not stored yet, and the model loads that are not stored yet.
+
+        Groups can be incomplete. Nothing is stored if `parts` has no new answer.
+
+        Args:
+            parts: Answers, by the number of the group, then by the position in it.
+        """
         new = {
             number: {place: answer for place, answer in answers.items() if place in self._left[number]}
             for number, answers in parts.items()

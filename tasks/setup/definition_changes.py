@@ -129,7 +129,11 @@ class Change(NamedTuple):
 
 
 def changes(before: JsonView, after: JsonView) -> list[Change]:
-    """Differences between the identities of two campaigns, sorted; empty if equal."""
+    """Changes to report between the identities of two campaigns, sorted by key.
+
+    Two kinds of differences are left out: keys that changed only because another key changed, and keys of
+    candidates that appear or disappear because `exclude` changed.
+    """
     found = differences(before, after)
     keys = [each.key for each in found]
     told = (each for each in found if not (_follows(each.key, keys) or _is_excluded(each, keys)))

@@ -97,9 +97,8 @@ def missing_models(
     """Send a request to each of the given models, and find those that are missing.
 
     Returns:
-        The cause for each missing model, and an output of each server that ignores `structured_output`, by
-            model name in the
-        given order.
+        The cause for each missing model, and an output of each server that ignores `structured_output`. Both
+        are by model name, in the given order.
     """
     served = [each for each in models if each.provider in REMOTE]
     found, unstructured = _answers(checked, served)

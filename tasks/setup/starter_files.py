@@ -126,5 +126,8 @@ def starter_text(provider: str, data: str | None, path: str, models: Sequence[Js
 
 
 def _numbered(name: str, model: JsonObject, number: int) -> JsonObject:
-    """One of two models; two agents differ in a parameter."""
+    """Entry of a placeholder model; for an agent, `params.k` is the number.
+
+    The number makes the two agents of a starter file differ.
+    """
     return {"name": name, **model, **({"params": {"k": number}} if "params" in model else {})}

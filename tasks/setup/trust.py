@@ -124,7 +124,10 @@ def _allowing(act: Act, *keys: str) -> Permission:
 
 
 def _judges(spec: CampaignSpec) -> Iterator[Placed]:
-    """Yield the mappings of judges; for a third-party judge, all mappings in it."""
+    """Yield the parameters of each judge, with their place in the spec.
+
+    For a third-party judge, also all mappings below its parameters.
+    """
     for judge in judges_of(spec):
         yield judge.place, judge.params
         if judge.is_plugin:

@@ -286,8 +286,8 @@ class CampaignSpec(SpecModel):
     batch_size: int = Field(default=32, ge=1)
     lookahead: Lookahead = 0
     """For best-mean: number of further rounds that are sent to the engines before the current one is
-    finished. Each round is planned from the scores observed by then. "auto" is computed when the campaign
-    begins, from the number of concurrent requests of the engines and the number of pairs.
+    finished. A round is planned from the scores observed so far. "auto" is computed when the campaign begins,
+    from the number of concurrent requests of the engines and the number of pairs.
     """
     streaming: bool = True
     """Whether new requests join those that an engine is working on.

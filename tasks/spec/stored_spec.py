@@ -101,10 +101,12 @@ def fork_command(identity: JsonView) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """Comparison by groups in a stored campaign's definition."""
+    """How a stored campaign compares candidates by groups."""
 
     by: str
+    """Key `groups.by`: the field whose values are the groups."""
     objective: str
+    """Key `groups.objective`: "worst" compares worst-group means; else means of group means are compared."""
     weights: str
     """The weights in words: "equal", "size" or "given"."""
 

@@ -115,9 +115,9 @@ def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
 
 
 def _apart(names: Sequence[str], certificate: Certificate) -> tuple[list[str], str | None]:
-    """Split names into those of other candidates and the baseline, if it is included.
+    """Split names into those of other candidates and the baseline; None if it is not included.
 
-    The baseline's drop below itself is known exactly.
+    The baseline is separate because its drop below itself is known exactly.
     """
     others = [name for name in names if name != certificate.baseline]
     return others, None if len(others) == len(names) else certificate.baseline

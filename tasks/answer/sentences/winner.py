@@ -167,7 +167,7 @@ def runner_up_lines(answer: Answer) -> list[Line]:
 
 
 def _rival(answer: Answer, name: str) -> str:
-    """The strongest opponent of the best candidate, and the best one's share of wins."""
+    """Clause on the strongest opponent; with the best candidate's share of wins, if known."""
     tied = "apart from the tied candidates, " if answer.tied else ""
     said = f"{tied}{name} is the strongest opponent of {answer.best}"
     if answer.rival_share is None:

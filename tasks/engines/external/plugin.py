@@ -53,7 +53,7 @@ class PluginEngine:
 
     @property
     def joins(self) -> bool:
-        """As in `JoinsBatches`; False if the engine has no such attribute."""
+        """Whether new requests can join, as in `JoinsBatches`; False without this attribute."""
         with calling(self._plugin, EngineError):
             return bool(getattr(self._inner, "joins", False))
 

@@ -294,7 +294,10 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
 
 
 def _remedy(sentence: str) -> str | None:
-    """Setting of `model_args` that removes or renames a key which the server refuses."""
+    """Setting of `model_args` that removes or renames a key which the server refuses.
+
+    None if the sentence is not about such a key.
+    """
     if RENAMED_LIMIT.search(sentence):
         return "model_args: {max_tokens: null, max_completion_tokens: 1000} sends the limit under that name"
     key = next((key for key, refused in UNKNOWN_KEYS.items() if refused.search(sentence)), None)
@@ -379,7 +382,7 @@ TOTAL = (r"requested(?: a total of| about)? " + NUMBER + r" tokens", r"total (?:
 """Patterns of the sum of a prompt's number of tokens and `max_tokens`."""
 
 LOWER_BOUND = re.compile(r"at least \d")
-"""Sign that the server did not read the whole prompt, so that its token count is a lower bound."""
+"""Pattern of an error whose token count is a lower bound: the server did not read the whole prompt."""
 
 MOST = (
     r"(?:at most|up to|less than or equal to|no more than|not exceed|cannot exceed|greater than|maximum "

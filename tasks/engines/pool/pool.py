@@ -362,7 +362,11 @@ class EnginePool:
     def _record(
         self, key: str, error: EngineError, slot: EngineSlot | None = None
     ) -> GenerationFailure | None:
-        """Record once how an engine ended; return the model's failure if no restart is left."""
+        """Record once how an engine ended.
+
+        Returns:
+            The model's failure if it failed to load or has no restart left; else None.
+        """
         with self._counting:
             if slot is not None and slot.end_is_known:
                 return self._failed.get(key)

@@ -383,7 +383,7 @@ class VllmModel:
             return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
 
     def _take_in(self, id_: str, ids: list[int], params: JsonObject) -> GenerationFailure | None:
-        """Queue an encoded prompt in vLLM; return the reason if vLLM refuses it."""
+        """Queue an encoded prompt in vLLM; return the failure if vLLM refuses it, else None."""
         # With this type, vLLM treats the prompt as already rendered.
         prompt: Any = {"type": "token", "prompt_token_ids": ids}
         try:
@@ -508,7 +508,10 @@ def _shut_down(llm: "LLM") -> None:
 
 
 def _structured(structure: Structure | None) -> "StructuredOutputsParams | None":
-    """Create new parameters for each request, because vLLM modifies them."""
+    """Create vLLM's structured-output parameters; None without a structure.
+
+    Each request needs its own object, because vLLM modifies it.
+    """
     from vllm.sampling_params import StructuredOutputsParams
 
     if structure is None:

@@ -345,7 +345,13 @@ def _compiled(otherwise: Path) -> str:
 
 
 def _run(command: list[str], log: Path, task: str) -> None:
-    """Run a command in its own session; all its processes have ended when this returns."""
+    """Run a command in its own session, with its output and errors in `log`.
+
+    All its processes have ended when this returns.
+
+    Raises:
+        DatasetError: If the command takes over `SECONDS`.
+    """
     with log.open("wb") as output, running_process(command, stdout=output, stderr=STDOUT) as process:
         try:
             process.wait(SECONDS)

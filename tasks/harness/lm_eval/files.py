@@ -124,7 +124,10 @@ def _installed() -> Path | None:
 
 @lru_cache(maxsize=64)  # lm-eval has 14,000 files, and a task is searched for more than once
 def _found(folder: str, task: str) -> Path | None:
-    """File of a task in a folder; files with the task's name are searched first."""
+    """File of a task in a folder; None if the folder has no such task.
+
+    Files with the task's name are searched first.
+    """
     for stem in (task, "*"):
         for name, path in _tasks(Path(folder), stem):
             if name == task:

@@ -67,7 +67,10 @@ class Form(Protocol[SubjectT]):
         """Text added to a prompt after an unreadable reply."""
 
     def seed(self, subject: SubjectT, place: Sequence[object], /) -> int | None:
-        """Seed of a call that is not greedy, by its place in the panel; see `JudgeCall`."""
+        """Seed of a call that is not greedy, by its place in the panel.
+
+        None if it is derived from the campaign's seed, as in `JudgeCall`.
+        """
 
     def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
         """Score of a reply, or the reason why it has none.

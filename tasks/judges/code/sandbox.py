@@ -220,7 +220,11 @@ def _started(task: Task, folder: str) -> Iterator[list[_Process]]:
 
 
 def _watched(processes: Sequence[_Process], folder: str, seconds: float) -> str | None:
-    """Wait for the first process to finish its messages; return why it must be stopped earlier."""
+    """Wait for the first process to finish its messages.
+
+    Returns:
+        The reason to stop it earlier; None if it finished.
+    """
     deadline = time.monotonic() + seconds
     first, *_ = processes
     ready = select.poll()

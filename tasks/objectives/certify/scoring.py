@@ -407,7 +407,7 @@ class LossSteps(RoundSteps):
         return score_losses(campaign, checked.certification, checked.judge, round_, texts)
 
     def models_needed(self, checked: ResolvedCampaign) -> Sequence[tuple[str, ModelRef]]:
-        """See `RoundSteps`."""
+        """The autoevaluator and the baseline, if used: every loss needs their outputs."""
         assert isinstance(checked, Certify)
         return needed_by_losses(checked)
 

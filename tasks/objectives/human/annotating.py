@@ -224,7 +224,10 @@ def annotation_of(
 
 
 def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None:
-    """Name of the earlier choice for a task; None if the task is unanswered."""
+    """Name of the earlier choice for a task.
+
+    None if the task is unanswered, or if no choice has its verdict.
+    """
     if task.annotation is None:
         return None
     stored = task.annotation.verdict

@@ -19,7 +19,8 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.route.selector import in_unit_scores
 
 LATE = 0.25
-"""Share of the rounds, at the end, whose results are shown separately, because most is learned by then."""
+"""Share of the last rounds, whose results are shown separately.
+Before these rounds, the policy has learned most of what it learns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,9 +37,8 @@ def smallest_separated(separates: Callable[[float], bool], n_examples: int, most
 
     Args:
         separates: Whether a gap in mean, in (0, 1), is detected; assumed to be monotone.
-        n_examples: Number n of examples. Gaps below 1 / n are not tried, because means of scores of 0 and 1
-            differ by at least
-            that.
+        n_examples: Number n of examples. Gaps below 1 / n are not tried, because different means of
+            scores of 0 and 1 differ by at least 1 / n.
         most: The largest possible gap.
 
     Returns:

@@ -46,7 +46,7 @@ class Judgings:
     count: float
     """Number of judged outputs, or pairs of outputs."""
     answer_tokens: float
-    """Tokens of the candidates' outputs, counted once for each call that contains one."""
+    """Tokens of the candidates' outputs; an output that is in several calls counts once for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

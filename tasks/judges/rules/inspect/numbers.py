@@ -122,7 +122,10 @@ def _plain(text: str) -> float | None:
 
 
 def _western(text: str) -> float | None:
-    """A number in digits of any script, with separators, a decimal point or comma, and an exponent."""
+    """A number in digits of any script, with separators, a decimal point or comma, and an exponent.
+
+    None if the text is not such a number.
+    """
     point = _point(text)
     ascii_text: list[str] = []
     has_point = has_exponent = after_exponent = False
@@ -155,7 +158,10 @@ def _western(text: str) -> float | None:
 
 
 def _point(text: str) -> str | None:
-    """The decimal sign: the last of point and comma; a lone comma needs one to three digits after it."""
+    """The decimal sign of a number: the last of point and comma.
+
+    Without a point, a comma needs one to three digits after the last one. None without a decimal sign.
+    """
     if "." in text:
         return "," if text.rfind(",") > text.rfind(".") else "."
     _, comma, tail = text.rpartition(",")

@@ -155,7 +155,10 @@ class ChoiceReader:
         return None
 
     def _begun_with(self, text: str, first: _Group) -> str | None:
-        """The option at the beginning of the output, as in "B. London" or "No, because"."""
+        """The option at the beginning of the output, as in "B. London" or "No, because".
+
+        None if the output does not begin with an option, or if the words after it call it wrong.
+        """
         mention = first.mentions[0]
         begins = not regex.search(r"[\w{]", text[: mention.start])
         rest = text[mention.end : mention.end + 40]
@@ -393,7 +396,7 @@ def _is_a_word(group: _Group) -> bool:
 
 
 def _is_stated(group: _Group) -> bool:
-    """Whether the words before say that this is the answer, or that the statement in question holds."""
+    """Whether the words before an option mark it as the answer, or the question's statement as true."""
     is_claimed = len(group.mentions[0].label) > 1 and words.CLAIMED.search(group.before)
     return bool(is_claimed or words.STATED.search(group.before))
 

@@ -291,7 +291,10 @@ class NumberReader:
         return None
 
     def _begun_with(self, plain: str) -> Number | None:
-        """A number that is the whole first line, or that a reason follows there."""
+        """A number that is the whole first line, or before a reason in it, as in "4, because".
+
+        Units and a final mark can follow the number. None if the first line has another form.
+        """
         first = plain.lstrip().partition("\n")[0].strip()
         place = next(self._places(first[:200]), None)
         if place is None or place.start > 0:
@@ -304,14 +307,20 @@ class NumberReader:
         return None
 
     def _said(self, clause: str) -> Number | None:
-        """Number of a clause: the result of its last equation, or else its first number."""
+        """Number of a clause: the result of its last equation, or else its first number.
+
+        None if the clause has no number, or if the number is ambiguous as in `_chosen`.
+        """
         if (tail := _last_equation(clause)) is not None and (places := list(self._places(tail))):
             return self._chosen(tail, places, 0)
         places = list(self._places(clause))
         return self._chosen(clause, places, _kept(clause, places)[0]) if places else None
 
     def _concluding(self, sentence: str, places: list[_Place]) -> Number | None:
-        """Result of the last sentence with a number: its last number that is not a comparison."""
+        """Result of the last sentence with a number: its last number that is not a comparison.
+
+        None if the number is ambiguous as in `_chosen`.
+        """
         tail = _FURTHER.sub("", _last_equation(sentence) or "")
         if after := list(self._places(tail)):
             return self._chosen(tail, after, _kept(tail, after)[0])
@@ -380,7 +389,10 @@ def _end_of(sentence: str) -> str:
 
 
 def _last_equation(text: str) -> str | None:
-    """Result of an equation at the end of a text, on either side: "3 + 4 = 7", "7 = 3 + 4"."""
+    """Result of an equation at the end of a text, on either side: "3 + 4 = 7", "7 = 3 + 4".
+
+    None without an equation.
+    """
     for sign in ("=", "≈", "≃", "→"):
         head, found, tail = text.rpartition(sign)
         if found and _HAS_DIGIT.search(tail):

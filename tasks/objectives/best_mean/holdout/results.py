@@ -179,7 +179,10 @@ def selection_outcomes(look: Look, names: Collection[str]) -> list[list[float | 
 
 
 def _joined(look: Look, names: Sequence[str], seen: int) -> str | None:
-    """The first candidate that joined after the first round with held-out examples."""
+    """The first candidate by name that joined after the round `seen`; None if no candidate did.
+
+    `seen` is the first round with held-out examples.
+    """
     first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     late = [(first, name) for first, name in zip(first_rounds, names, strict=True) if first]
     return min((name for first, name in late if first > seen), default=None)

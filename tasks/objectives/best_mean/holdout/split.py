@@ -151,5 +151,8 @@ def selection_keys(look: Look) -> set[str]:
 
 
 def selection_budget(limit: int | None, split: Split) -> int | None:
-    """The part of a limit for selection; the rest is reserved for scoring finalists."""
+    """The part of a limit for selection; None without a limit.
+
+    The rest is reserved for scoring finalists.
+    """
     return None if limit is None else limit - split.comparisons
