@@ -249,7 +249,7 @@ def test_fields_of_images_have_to_be_there_and_free(folder):
     with pytest.raises(DatasetError, match=r"line 1: .*'picture'"):
         details("picture")
     write([{"input": QUESTION, "image": "", "image_details": 1}], "data/taken.jsonl")
-    with pytest.raises(DatasetError, match="describes images in a column 'image_details'; rename"):
+    with pytest.raises(DatasetError, match="has a column 'image_details', which Winnow adds itself; rename"):
         details(path="data/taken.jsonl", fields={"target": None})
 
 
