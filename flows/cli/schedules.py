@@ -155,7 +155,7 @@ def _deploy(scheduled: "Scheduled", pool: str, folder: str, series: str, storage
     secret = "WINNOW_STORAGE=URL " if has_secret(storage) else ""
     print(f"  {secret}PREFECT_API_URL={url} prefect worker start --pool {pool} --type {POOL_TYPE} --limit 1")
     if secret:
-        print("  URL is the full URL of the database; Prefect does not receive its password")
+        print("  replace URL by the database's URL with its password; Prefect does not receive the password")
     print("if a run crashes, this schedule's automations or the next run resume it")
     print(f"to end the schedule, run: prefect deployment delete 'scheduled-campaign/{scheduled.name}'")
 

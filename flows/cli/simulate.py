@@ -85,9 +85,9 @@ def simulate(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="For routes: vectors of the examples, as columns id and vector (.jsonl, .json, .parquet) "
-            "or an array in the examples' order (.npy, .npz[:KEY]); or campaign:NAME, to embed the examples "
-            "as that campaign does.",
+            help="For routes: file with a vector for each example. It has columns id and vector (.jsonl, "
+            ".json, .parquet), or an array in the examples' order (.npy, .npz[:KEY]). campaign:NAME instead "
+            "embeds the examples as that campaign does.",
         ),
     ] = None,
     embed: Annotated[

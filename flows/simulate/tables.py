@@ -125,7 +125,7 @@ def _routes(given: Given) -> SimulatedTable:
 
 def _require_no_history(kind: str, given: Given) -> None:
     if given.history is not None or given.history_share is not None:
-        raise SpecError(f"{kind} have no history; remove --history and --history-share")
+        raise SpecError(f"a simulation of {kind} uses no history; remove --history and --history-share")
 
 
 def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTable | None]:

@@ -181,7 +181,7 @@ class Answer:
     judges: tuple[str, ...] = ()
     """Names of the models that score outputs; empty if only rules or people do."""
     silent: Mapping[str, int] = field(default_factory=dict)
-    """Number of scored outputs without a readable reply, by judge model.
+    """Number of scored comparisons without a readable verdict, by judge model.
     Empty for a single judge model.
     """
     judged_in_part: bool = False

@@ -1,7 +1,7 @@
 """Statements about new examples like those of the benchmark.
 
 "The best on these 150 examples" implies nothing for the 151st. But if the benchmark's examples are a random
-sample of the examples met in use, so are the score differences of two candidates. Three statements are
+sample of the examples in production, so are the score differences of two candidates. Three statements are
 derived from these differences, each with its own error probability:
 
 1. which candidates could be the best on new examples;

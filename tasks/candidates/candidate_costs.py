@@ -30,7 +30,7 @@ def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> Floa
     if params.get("prefer") != "cost":
         if costs is None:
             return None
-        raise SpecError("costs needs prefer: cost; add prefer: cost, or remove costs", path=PLACE)
+        raise SpecError("costs has no effect without `prefer: cost`; add it, or remove costs", path=PLACE)
     if not isinstance(costs, dict) or not all(map(_is_cost, costs.values())):
         raise SpecError("must map the name of each candidate to a number of at least 0", path=PLACE)
     found = given_costs(costs, [each.name for each in candidates], PLACE)

@@ -241,10 +241,10 @@ def _refuse_too_few(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None
     fewest = traits_of(spec.objective).fewest_candidates
     if len(candidates) >= fewest:
         return
-    needed = "one candidate to certify" if fewest == 1 else "two candidates to compare"
+    needed = "one candidate to certify is" if fewest == 1 else "two candidates to compare are"
     raise SpecError(
-        f"there must be at least {needed}, the campaign has {len(candidates)}; "
-        "add a model, a prompt or a generate_config, or exclude fewer",
+        f"at least {needed} needed, but the campaign has {len(candidates)}; "
+        "add a model, a prompt or a generate_config, or exclude fewer candidates",
         path="models",
     )
 

@@ -243,7 +243,7 @@ def _names_first(path: Path, columns: "Table") -> "Table":
     found = (columns.schema.pandas_metadata or {}).get("index_columns", [])
     index = [name for name in found if name in columns.column_names]  # a range index is no column
     if len(index) > 1:
-        remedy = "join them to one name, and use it as the index"
+        remedy = "join the levels into one column, and use it as the index"
         raise ScoreTableError(f"{path}: the index has {len(index)} levels; {remedy}")
     first = columns.schema.field(0).type if columns.num_columns else pyarrow.null()
     if not index:

@@ -124,7 +124,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):
-            raise ValueError(f"temperature must be 0 or more, got {self.temperature}")
+            raise ValueError(f"temperature must be a finite number of at least 0, got {self.temperature}")
         if not 0.0 < self.top_p <= 1.0:
             raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p}")
         if self.top_k < 0:

@@ -272,17 +272,17 @@ def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequen
     """
     told = campaign.checked.told_metrics
     reasons = [each.reason for pair in comparisons for each in pair.judgments if each.metric in told]
-    asked = [model for name in told for model in campaign.checked.metrics[name].models]
-    gone = [campaign.engines.failure(model) for model in asked] if OUT_OF_REACH & set(reasons) else []
+    asked = [(name, model) for name in told for model in campaign.checked.metrics[name].models]
+    gone = [campaign.engines.failure(model) for _, model in asked] if OUT_OF_REACH & set(reasons) else []
     for failure in filter(None, gone):
         raise NoServer(
             f"{failure.detail}; without its values the constraints cannot be checked, and this round is "
             "not recorded: fix the cause, then resume"
         )
     if set(reasons) == {"refused"} and not campaign.allowance.answered:
-        for model in asked:
+        for name, model in asked:
             if campaign.contacts.refusal(model.name):
-                raise _takes_nothing(campaign, model, "the settings that the metric sends")
+                raise _takes_nothing(campaign, model, f"the settings that metric {name} sends")
 
 
 MOST_IN_A_ROW = 10

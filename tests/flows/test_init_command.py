@@ -96,7 +96,10 @@ def test_in_a_terminal_it_asks(folder, monkeypatch):
     [
         (("--provider", "openia"), "unknown provider 'openia'; did you mean 'openai'?"),
         (("--data", "gone.csv"), "gone.csv"),
-        (("--objective", "certify", "--provider", "openai"), "--provider and --data are for best-mean"),
+        (
+            ("--objective", "certify", "--provider", "openai"),
+            "--provider and --data apply only to objective best-mean",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_said(folder, options, said):

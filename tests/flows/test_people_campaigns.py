@@ -318,5 +318,5 @@ def test_a_certificate_counts_examples_and_calls_ratings_no_labels_and_a_mean_of
         == "the plain mean of human losses would choose medium/plain (0.300), without any guarantee"
     )
     assert said["cost"] == "40 comparisons in 4 rounds, of 40 examples"
-    assert said["ended"].startswith("all 40 examples that may be labelled are used; bets depend on")
+    assert said["ended"].startswith("all 40 examples that may be labelled are used; the tests depend on")
     assert "passes" in winnow(tmp_path, "report", "survivor").stdout

@@ -262,7 +262,7 @@ def test_duels_are_simulated_on_a_table_of_preferences(tmp_path):
 BAD_DUELS = {
     "shares": (["--budgets", "0.5"], "--budgets: '0.5' is not a number; for example 500,1000"),
     "metric": (["--metric", "ndcg"], "--metric ndcg is only for tables of scores"),
-    "history": (["--history-share", "0.5"], "duels have no history"),
+    "history": (["--history-share", "0.5"], "a simulation of duels uses no history"),
     "mixed": (
         ["--selector", "ucb-e"],
         "ucb-e is for best-mean, and llm-po is for best-duel: compare selectors of one objective",
@@ -342,7 +342,7 @@ BAD_ROUTES = {
     "no vectors": (["--contexts"], [], "give one of --contexts FILE, --embed TEMPLATE"),
     "two vectors": ([], ["--embed", "{{ input }}"], "give one of --contexts FILE, --embed TEMPLATE"),
     "embedded file": (["--contexts"], ["--embed", "x"], "scores.csv has only scores and no texts"),
-    "history": ([], ["--history-share", "0.5"], "routes have no history"),
+    "history": ([], ["--history-share", "0.5"], "a simulation of routes uses no history"),
     "metric": (
         [],
         ["--metric", "ndcg"],

@@ -46,7 +46,7 @@ POLICY = (
 CERTIFIED = (
     "the probability that any certified candidate has a higher risk is at most 0.1, however good the autoevaluator "
     "is, if the labelled examples and those that the autoevaluator alone answers were drawn at random from "
-    "the examples that you will meet in use"
+    "the examples that you will see in production"
 )
 LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 WITHOUT_LOSS = {**LACKS, "c": "1 of its 1"}
@@ -500,18 +500,16 @@ def test_routing_is_said_to_pay_only_where_the_interval_says_so(database, monkey
     said = dict(answer_lines(answer))["pays"]
     assert said.startswith(word)
     # An estimate of few explored prompts says nothing where the interval does not.
-    assert (f"routing scores {(lower + upper) / 2:+.3f}, between" in said) == (word != "not shown: ")
+    assert (f" is {(lower + upper) / 2:+.3f}, between" in said) == (word != "not shown: ")
     assert "between" in said
     assert said.endswith(
-        ", compared with the best single candidate, whichever that is (by its estimate a), with 95% confidence, "
-        "simultaneously over all rounds"
+        " (95% confidence, simultaneously over all rounds). The interval is valid whichever candidate is the "
+        "best; a is estimated to be the best"
     )
     late = replace(answer.standing, has_late=True)
     said = dict(answer_lines(replace(answer, standing=late, dropped=(DROPPED,))))["pays"]
-    assert "best single candidate of those that were not dropped, whichever" in said
-    assert (
-        "; a candidate that joined later is compared on the prompts since then, with 95% confidence" in said
-    )
+    assert "best single candidate of those that were not dropped is" in said
+    assert said.endswith("; a candidate that joined later is compared on the prompts since it joined")
 
 
 def test_who_shares_the_best_mean_of_a_route_is_named_and_who_was_dropped_is_not_compared(
@@ -635,7 +633,7 @@ def lines_of(database, monkeypatch, name, changes=None, **answer):
 def test_more_labels_need_another_campaign(database, monkeypatch):
     said = lines_of(database, monkeypatch, "certify none, labels spent")["ended"]
     assert said == (
-        "the label budget is spent: 40 of 40; bets depend on the number of labels, so more labels need "
+        "the label budget is spent: 40 of 40; the tests depend on the number of labels, so more labels need "
         "a new campaign: winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE (the error "
         "probabilities of the two campaigns add up if nothing else differs)"
     )
@@ -768,7 +766,7 @@ def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_exampl
     said = certified(database, monkeypatch, selector="r-eval")
     assert said["confidence"] == (
         "the probability that any certified candidate has a higher risk is at most 0.1, if the labelled examples "
-        "were drawn at random from the examples that you will meet in use"
+        "were drawn at random from the examples that you will see in production"
     )
     assert "autoevaluator" not in " ".join(said.values())
 
@@ -782,7 +780,7 @@ def test_candidates_of_the_same_cost_are_not_called_dearer_than_the_one_that_is_
     said = certified(database, monkeypatch, costs={"a": 0.00015, "b": 0.00015, "c": 0.0001}, cost="price")
     assert said["certified"] == (
         "b, tested last of the 2 cheapest candidates that were shown to have a risk of at most 0.2; its "
-        "price is 0.00015 as certify.costs counts it, the same as that of a"
+        "price is 0.00015 (certify.costs), the same as that of a"
     )
     alone = certified(database, monkeypatch, {"name": "alone"}, costs={"a": 2e-4, "b": 1.5e-4, "c": 1e-4})
     assert alone["certified"].startswith("b, the cheapest candidate that was shown to have")
@@ -828,8 +826,8 @@ def test_who_was_not_tested_is_named_and_no_mean_is_said_to_fail_them(database, 
 @pytest.mark.parametrize(
     ("spent", "ended"),
     [
-        (LABELS, "the label budget is spent: 40 of 40; bets depend on the number of labels"),
-        (None, "all 40 examples that may be labelled are used; bets depend on the number of labels"),
+        (LABELS, "the label budget is spent: 40 of 40; the tests depend on the number of labels"),
+        (None, "all 40 examples that may be labelled are used; the tests depend on the number of labels"),
     ],
 )
 @pytest.mark.parametrize("best", [1, None])
@@ -847,7 +845,7 @@ def test_tests_that_end_for_want_of_labels_say_so_and_whom_they_leave_open(
     )
     assert said["ended"].startswith(ended)
     every = certified(database, monkeypatch, {**changed, "name": "every example"}, labels_used=240)
-    assert every["ended"].startswith("all 240 examples that may be labelled are used; bets depend on")
+    assert every["ended"].startswith("all 240 examples that may be labelled are used; the tests depend on")
     settled = {**changed, "name": "settled", "status": ("certified", "certified", "refuted"), "best": 1}
     if best is not None:
         assert not {"open", "ended"} & set(certified(database, monkeypatch, settled))
@@ -1437,8 +1435,8 @@ def test_under_constraints_nothing_is_said_of_a_runner_up_or_of_new_examples(dat
     [
         ("size", "its checkpoint has 2 bytes of weights"),
         ("prompt-length", "its prompts have 2 characters on average"),
-        ("price", "its price is 2 as certify.costs counts it"),
-        ("custom", "its cost is 2 as certify.costs counts it"),
+        ("price", "its price is 2 (certify.costs)"),
+        ("custom", "its cost is 2 (certify.costs)"),
     ],
 )
 def test_the_cost_of_who_is_certified_has_a_unit(database, monkeypatch, cost, said):

@@ -149,7 +149,7 @@ def test_a_mistake_in_a_budget_is_named_with_its_remedy(campaign_file, budget, s
         ("best-duel", "best-duel needs budget.comparisons, since duels never run out; add comparisons"),
         (
             "certify",
-            "certify needs budget.human_labels, because bets depend on the number of labels",
+            "certify needs budget.human_labels, because its tests depend on the number of labels",
         ),
     ],
 )

@@ -64,7 +64,12 @@ def test_without_a_preference_there_are_none(campaign_file):
             "selector.params.costs",
             "unknown candidate 'small/plain/greedi'; did you mean",
         ),
-        ("{costs: {small/plain/greedy: 1}}", EPSILON, "selector.params.costs", "costs needs prefer: cost"),
+        (
+            "{costs: {small/plain/greedy: 1}}",
+            EPSILON,
+            "selector.params.costs",
+            "costs has no effect without `prefer: cost`",
+        ),
         (
             "{prefer: cost, costs: {small/plain/greedy: 1, smaller/plain/greedy: 2}}",
             (),

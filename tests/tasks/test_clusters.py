@@ -162,7 +162,7 @@ def test_what_examples_show_one_by_one_clusters_may_not_show(database):
     assert beyond_lines_of(answer)[0].startswith("a scores +0.200 against b (between -")
     assert (
         "if these 350 examples in 35 clusters are a random sample of the examples that you will "
-        "meet in use, with no cluster larger than the largest here"
+        "see in production, with no cluster larger than the largest here"
     ) in beyond_lines_of(answer)[0]
     spec = {**found.record.spec, "dataset": {}}
     by_example = full(replace(found, record=replace(found.record, spec=spec)))
@@ -176,7 +176,7 @@ def test_clusters_can_show_that_one_candidate_is_better(database):
     assert beyond_lines_of(answer)[0] == (
         "a is better than every other candidate there (95% confidence, if the "
         "benchmark's clusters of examples are a random sample of the clusters of examples that you "
-        "will meet in use, with no cluster larger than the largest here)"
+        "will see in production, with no cluster larger than the largest here)"
     )
 
 

@@ -235,7 +235,7 @@ def test_a_lead_on_new_examples_is_said_with_its_condition_and_risk():
     text = said(WON, beyond=beyond(lower=0.1))[-1]
     assert text == (
         "a is better than b on new examples as well, if these are a random sample of the "
-        "examples that you will meet in use "
+        "examples that you will see in production "
         f"({100 * LEVEL:g}% risk of error)."
     )
     assert said(WON, beyond=beyond(lower=0.1), shown=4)[-1].startswith("Not known")

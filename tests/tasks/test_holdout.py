@@ -388,7 +388,7 @@ CURSED = (
 )
 SURE = (
     " (this interval and the next both hold with probability 95%, if the examples of the dataset were drawn "
-    "at random from the examples that you will meet in use)"
+    "at random from the examples that you will see in production)"
 )
 TOKENS = BudgetUsage(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
 

@@ -393,7 +393,8 @@ def test_options_of_rules_are_checked(params, sentence):
     ("params", "sentence"),
     [
         ({"template": "{question.__class__}"}, "contains {question.__class__}"),
-        ({"template": "{question:>99999999}"}, "contains {question}; use only {name}"),
+        ({"template": "{question:>99999999}"}, "contains {question:>99999999}; use {FIELD} or {FIELD[KEY]}"),
+        ({"template": "{question!r}"}, "contains {question!r}; use {FIELD}"),
         ({"template": "{"}, "is not a template"),
         ({"grade_pattern": "GRADE"}, "has no group"),
         ({"grade_pattern": "("}, "is not a regular expression"),

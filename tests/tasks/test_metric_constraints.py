@@ -72,7 +72,7 @@ def bound(**changes):
         ),
         (
             {"selector": CHAMPION | {"params": {"start": "race"}}},
-            "selector.params.start: the winner of a race may not meet the constraints",
+            "selector.params.start: with start: race, the winner can violate the constraints",
         ),
         (
             {"selector": CHAMPION | {"params": {"top_m": 2}}},

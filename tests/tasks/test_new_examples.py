@@ -80,7 +80,7 @@ def test_it_is_said_with_all_that_it_takes_for_granted(ended):
     assert said.startswith("b scores +0.300 against a (between -")
     assert said.endswith(
         ", so which of the two is better there is not shown. 95% confidence for all pairs of candidates "
-        "together, if these 5 examples are a random sample of the examples that you will meet in use"
+        "together, if these 5 examples are a random sample of the examples that you will see in production"
     )
 
 
@@ -108,7 +108,7 @@ def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, database,
     said = dict(answer_lines(full(ended)))["new examples"]
     left_out = "1 comparison without an outcome is left out"  # c's is not of the two
     assert said.endswith(
-        "if these 4 examples are a random sample of the examples that you will meet in use and "
+        "if these 4 examples are a random sample of the examples that you will see in production and "
         f"{IF['missing-at-random']}; {left_out}"
     )
     monkeypatch.setattr(new_examples, "LEAST", 5)
@@ -357,8 +357,8 @@ def test_rows_that_stand_twice_are_counted(ended):
         session.execute(text("UPDATE generations SET prompt_id = (SELECT min(id) FROM prompts)"))
     said = dict(answer_lines(full(ended)))["new examples"]
     assert (
-        "in use. 4 of them repeat the prompt of an earlier one; if these rows were copied "
-        "instead of drawn, the interval is too narrow"
+        "in production. 4 of these examples repeat the prompt of an earlier example; if these rows were "
+        "copied instead of drawn, the interval is too narrow"
     ) in said
 
 
@@ -407,7 +407,7 @@ def test_one_candidate_that_is_shown_to_be_better_than_every_other_is_said_to_be
     assert (answer.beyond.could_be_best, answer.beyond.is_better) == (("a",), True)
     assert beyond_lines_of(answer)[0] == (
         "a is better than every other candidate there (95% confidence, if the "
-        "benchmark's examples are a random sample of the examples that you will meet in use)"
+        "benchmark's examples are a random sample of the examples that you will see in production)"
     )
 
 
@@ -426,7 +426,7 @@ def test_that_no_other_is_better_takes_less_than_that_one_is_better_than_every_o
     alone = replace(answer, shown=0, beyond=replace(answer.beyond, earlier=None, alike=0))
     assert headline._new_examples(alone) == (
         "No candidate is better than a on new examples as well, if these are a random sample of the examples "
-        "that you will meet in use (5% risk of error)"
+        "that you will see in production (5% risk of error)"
     )
     said = beyond_lines_of(answer)
     assert said[0].startswith("no candidate is better there than a (95% confidence")

@@ -89,7 +89,7 @@ def test_the_answer_counts_the_outputs_of_which_one_of_several_judges_said_nothi
     assert 0 < n_refused < GRID
     assert lines["judge"] == (
         "scores are verdicts of one, other on outputs, with the prompts and settings of the file; other gave "
-        f"no readable verdict on {n_refused}, for which only the other judges count"
+        f"no readable verdict on {n_refused} comparisons; these are scored by the other judges only"
     )
 
 

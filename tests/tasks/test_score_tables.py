@@ -119,7 +119,7 @@ def test_the_index_of_a_parquet_file_that_pandas_wrote_names_candidates(frame, n
 def test_an_index_of_several_levels_is_refused():
     PANDAS.set_index([["a", "a"], ["b", "c"]]).to_parquet("table.parquet")
     assert refusal("table.parquet").endswith(
-        "the index has 2 levels; join them to one name, and use it as the index"
+        "the index has 2 levels; join the levels into one column, and use it as the index"
     )
 
 

@@ -151,7 +151,7 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
             "path: letters.jsonl",
             "path: letters.jsonl, sample: ten",
             16,
-            "dataset.sample: must be a number of rows, or a mapping with n and seed (got 'ten')",
+            "dataset.sample: must be a whole number of rows, or {n: ROWS, seed: SEED} (got 'ten')",
         ),
         (
             "seed: 7\n",

@@ -210,7 +210,7 @@ def test_a_function_is_refused_where_it_cannot_be_confined(scored, monkeypatch):
             {"process_results": "own.py:f", "function": "own.py:f"},
             "set process_results or function",
         ),
-        ({"range": [1, 1]}, "must be two different numbers, got [1.0, 1.0]"),
+        ({"range": [1, 1]}, "must be two different finite numbers, got [1.0, 1.0]"),
     ],
 )
 def test_a_mistake_is_named_at_its_place(folder, keys, sentence):

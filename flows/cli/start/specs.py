@@ -68,7 +68,7 @@ def _starter(objective: str, provider: str | None, data: str | None, spec: Path)
     if provider is None and not data:
         return starter(objective)
     if not is_first:
-        raise SpecError(f"--provider and --data are for {FIRST_OBJECTIVE.value}; remove them for {objective}")
+        raise SpecError(f"--provider and --data apply only to objective {FIRST_OBJECTIVE.value}; remove them")
     from winnow.tasks.setup.starter_files import MODELS, starter_text
 
     provider = provider or next(iter(MODELS))

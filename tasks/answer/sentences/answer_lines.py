@@ -161,7 +161,9 @@ def _judge_lines(answer: Answer) -> list[Line]:
         return []
     said = f"verdicts of {list_of(answer.judges)} on outputs, with the prompts and settings of the file"
     for judge, count in answer.silent.items():
-        said += f"; {judge} gave no readable verdict on {count:,}, for which only the other judges count"
+        those = "this one is" if count == 1 else "these are"
+        what = count_of(count, "comparison")
+        said += f"; {judge} gave no readable verdict on {what}; {those} scored by the other judges only"
     return [
         (
             "judge",

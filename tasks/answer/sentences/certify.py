@@ -22,8 +22,8 @@ from winnow.tasks.text.phrases import amount, count_of, ends, list_of, rounded
 COSTS = {
     "size": "its checkpoint has {} bytes of weights",
     "prompt-length": "its prompts have {} characters on average",
-    "price": "its price is {} as certify.costs counts it",
-    "custom": "its cost is {} as certify.costs counts it",
+    "price": "its price is {} (certify.costs)",
+    "custom": "its cost is {} (certify.costs)",
 }
 """A candidate's cost in words, by `certify.cost`."""
 LOSS_OF_1 = "each counts as a loss of 1 in all risks shown here"

@@ -25,7 +25,9 @@ IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
     "bradley-terry": "the duels follow the Bradley-Terry model on the features of the candidates",
     "missing-at-random": "the outcome that a comparison would have had does not affect whether it is missing",
-    "random-labels": "the labelled examples were drawn at random from the examples that you will meet in use",
+    "random-labels": (
+        "the labelled examples were drawn at random from the examples that you will see in production"
+    ),
     "unseen-labels": (
         "nothing in this campaign was chosen after seeing an earlier campaign's results on these labels"
     ),
@@ -33,7 +35,9 @@ IF: dict[Assumption, str] = {
         "the served models were not changed after seeing the examples that an earlier campaign drew"
     ),
     "planned-additions": "how often candidates were added did not depend on the scores",
-    "random-prompts": "the prompts so far were drawn at random from the prompts that you will meet in use",
+    "random-prompts": (
+        "the prompts so far were drawn at random from the prompts that you will see in production"
+    ),
 }
 """Assumptions of a claim, each as the end of a sentence that begins with "if"."""
 
@@ -58,7 +62,7 @@ def estimated(answer: Answer) -> str:
 
 UNLABELLED_TOO = (
     "the labelled examples and those that the autoevaluator alone answers were drawn at random from the "
-    "examples that you will meet in use"
+    "examples that you will see in production"
 )
 """The assumption "random-labels" with an autoevaluator: its losses on unlabelled examples represent those on
 labelled ones. This fails for examples from another source.
@@ -162,7 +166,7 @@ def _going_on(answer: Answer, *keys: str) -> str:
 def more_labels(answer: Answer) -> str:
     """Clause on why labels cannot be added to an ended campaign."""
     bets = answer.certificate is None or answer.certificate.is_reliable
-    why = "bets depend on the number of labels" if bets else "a mean is read only once, with all labels"
+    why = "the tests depend on the number of labels" if bets else "a mean is read only once, with all labels"
     return f"{why}, so more labels need a new campaign"
 
 

@@ -33,6 +33,10 @@ def headline_sentences(answer: Answer, totals: JsonView) -> list[str]:
     return [_sentence(each) for each in (*said, _unknown(answer)) if each]
 
 
+IF_SAMPLE = "if these are a random sample of the examples that you will see in production"
+"""Condition of the clause on new examples."""
+
+
 def _found(answer: Answer) -> tuple[str, str]:
     """The candidate to use with its value, and the confidence, as two clauses."""
     if answer.is_unsolved:
@@ -212,17 +216,13 @@ def _new_examples(answer: Answer) -> str:
     if found.could_be_best == (found.winner,):  # the interval of a pair can be less conclusive
         better = f"{found.winner} is better than every other candidate"
         said = better if found.is_better else f"No candidate is better than {found.winner}"
-        there = (
-            "on new examples as well, if these are a random sample of the examples that you will meet in use"
-        )
+        there = f"on new examples as well, {IF_SAMPLE}"
         is_plain = is_sound and not found.unscored and found.clusters is None
         return f"{said} {there} ({risk_of(LEVEL)})" if is_plain else ""
     if found.could_be_best is not None and found.winner not in found.could_be_best:
         return ""  # the lines state that another candidate is better there
     if is_sound and found.lower is not None and found.lower > even:
-        there = (
-            "on new examples as well, if these are a random sample of the examples that you will meet in use"
-        )
+        there = f"on new examples as well, {IF_SAMPLE}"
         return f"{found.winner} is better than {found.rival} {there} ({risk_of(LEVEL)})"
     if found.upper is not None and found.upper < even:
         return ""

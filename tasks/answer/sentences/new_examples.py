@@ -73,7 +73,7 @@ def _sure_of_all(answer: Answer, found: Beyond) -> str:
     drawn = "examples" if found.clusters is None else "clusters of examples"
     sure = (
         f"{percent(LEVEL)} confidence, if the benchmark's {drawn} are a random sample of the {drawn} that "
-        "you will meet in use"
+        "you will see in production"
     )
     sure += _no_larger(found)
     if found.unscored:
@@ -147,8 +147,8 @@ def _alike(found: Beyond) -> str:
     if not found.alike:
         return ""
     return (
-        f". {found.alike:,} of them repeat the prompt of an earlier one; if these rows were copied instead "
-        "of drawn, the interval is too narrow"
+        f". {found.alike:,} of these examples repeat the prompt of an earlier example; if these rows were "
+        "copied instead of drawn, the interval is too narrow"
     )
 
 
@@ -160,7 +160,7 @@ def _sure_of_pairs(answer: Answer, found: Beyond, count: str) -> str:
     sure = (
         f"{percent(LEVEL)} confidence for all {compared} together, if "
         f"{'these' if found.n != 1 else 'this'} {count} {'are' if found.n != 1 else 'is'} a random sample of "
-        f"the examples that you will meet in use{_no_larger(found)}"
+        f"the examples that you will see in production{_no_larger(found)}"
     )
     if found.left_out:
         sure += f" and {IF['missing-at-random']}"
@@ -277,13 +277,13 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
     drawn, larger = "examples", ""
     if found.clusters is not None:
         drawn = "clusters of examples"
-        larger = f", with no cluster larger than the largest of the {found.clusters:,} held out"
+        larger = f", with no cluster larger than the largest of the {found.clusters:,} held-out clusters"
     which = ("this interval holds", "this interval and the next both hold")[min(more, 1)]
     if more > 1:
         which = f"this interval and the next {more} all hold"
     return (
         f" ({which} with probability {percent(OF_BOTH)}, if the {drawn} of the dataset were drawn "
-        f"at random from the {drawn} that you will meet in use{larger})"
+        f"at random from the {drawn} that you will see in production{larger})"
     )
 
 

@@ -12,7 +12,7 @@ from winnow.tasks.text.phrases import count_of, ends, list_of, percent, rounded
 
 
 def _pays(answer: Answer, standing: Standing) -> str:
-    """Whether routing is shown to score more than the best single candidate."""
+    """Answer whether routing is shown to score more than the best single candidate, with the interval."""
     found = standing.advantage
     if found is None:
         return "not known: whether routing scores more than one candidate needs selector.params.explore"
@@ -23,18 +23,19 @@ def _pays(answer: Answer, standing: Standing) -> str:
     between = f"{estimate}between {lower} and {upper}"
     of_left = " of those that were not dropped" if answer.dropped else ""
     late = (
-        "; a candidate that joined later is compared on the prompts since then" if standing.has_late else ""
+        "; a candidate that joined later is compared on the prompts since it joined"
+        if standing.has_late
+        else ""
     )
     if standing.uncompared:
         late += f"; nothing is claimed about {list_of(standing.uncompared)}, not compared on any prompt yet"
-    said = (
-        f"on these prompts routing scores {between}, compared with the best single candidate{of_left}, "
-        f"whichever that is (by its estimate {standing.single}){late}"
+    word = "yes" if found.lower > 0.0 else "no" if found.upper < 0.0 else "not shown"
+    return (
+        f"{word}: on these prompts, the mean score of routing minus that of the best single candidate"
+        f"{of_left} is {between} ({percent(found.delta)} confidence, simultaneously over all rounds). "
+        f"The interval is valid whichever candidate is the best; {standing.single} is estimated to be the "
+        f"best{late}"
     )
-    sure = f"with {percent(found.delta)} confidence, simultaneously over all rounds"
-    if found.lower > 0.0:
-        return f"yes: {said}, {sure}"
-    return f"{'no' if found.upper < 0.0 else 'not shown'}: {said}, {sure}"
 
 
 def lines_of(answer: Answer) -> list[Line]:

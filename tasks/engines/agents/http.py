@@ -304,7 +304,8 @@ class Caller:
         try:
             value = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise CallFailed("the endpoint sent no JSON", reason="bad_reply") from error
+            said = "the endpoint's answer is not JSON, which `output` needs"
+            raise CallFailed(said, reason="bad_reply") from error
         refuse_depth(value)
         found, is_there = pointed(value, settings.output)
         if not is_there:

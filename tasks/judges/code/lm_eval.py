@@ -63,7 +63,7 @@ class LmEvalJudge(Judge[Sample]):
     def __post_init__(self) -> None:
         first, last = self.range
         if not (isfinite(first) and isfinite(last) and first != last):
-            raise JudgeError(f"must be two different numbers, got {[first, last]}", "judge.range")
+            raise JudgeError(f"must be two different finite numbers, got {[first, last]}", "judge.range")
         if self.process_results is not None and self.function is not None:
             raise JudgeError("set process_results or function, not both", "judge.function")
         if (what := missing()) is not None:

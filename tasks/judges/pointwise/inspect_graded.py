@@ -281,8 +281,10 @@ def _checked(template: str) -> str:
         raise JudgeError(f"is not a template: {error}", "judge.template") from error
     for _, name, spec, conversion in parts:
         if not _FIELD.fullmatch(name or "") or spec or conversion:
+            found = f"{name}{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}"
             raise JudgeError(
-                f"contains {{{name}}}; use only {{name}} or {{name[key]}}",
+                f"contains {{{found[:60]}}}; use {{FIELD}} or {{FIELD[KEY]}}, without a conversion (!r) or a "
+                "format (:>5)",
                 "judge.template",
             )
     return template

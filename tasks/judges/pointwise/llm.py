@@ -176,7 +176,10 @@ def _prompt(beginning: str, question: str, references: Sequence[str], output: st
         OUTPUT.format(mark=of_output, output=output),
     ]
     if (length := sum(map(len, parts))) > MAX_CHARACTERS:
-        raise TemplateError(f"the prompt has {length} characters, more than {MAX_CHARACTERS}")
+        raise TemplateError(
+            f"the prompt has {length} characters, more than {MAX_CHARACTERS}; "
+            "shorten the rubric, the example or the outputs"
+        )
     return "".join(parts)
 
 
@@ -341,9 +344,16 @@ llm_judge = LlmJudge()
 
 
 def _check_rubric(rubric: str | Mapping[str, str]) -> None:
-    texts = [rubric] if isinstance(rubric, str) else [*rubric, *rubric.values()]
-    if not texts or not all(text.strip() for text in texts):
+    if not (rubric.strip() if isinstance(rubric, str) else rubric):
         raise JudgeError("is empty; describe a good output, or name criteria", "judge.rubric")
+    if isinstance(rubric, str):
+        return
+    for name, text in rubric.items():
+        if not name.strip():
+            raise JudgeError("a criterion has no name; name it, or remove it", "judge.rubric")
+        if not text.strip():
+            what = f"criterion {name!r} has no description"
+            raise JudgeError(f"{what}; describe it, or remove it", "judge.rubric")
 
 
 def _judges(

@@ -93,7 +93,7 @@ def _check_question(spec: CampaignSpec) -> None:
         )
     if params.get("start") == "race":
         raise SpecError(
-            "the winner of a race may not meet the constraints; remove start or constraints",
+            "with start: race, the winner can violate the constraints; remove start, or remove constraints",
             path="selector.params.start",
         )
     for key, plain in PLAIN:

@@ -66,8 +66,8 @@ def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
         raise ValueError(f"budget.human_labels does not apply to {objective}; remove human_labels")
     if budget.human_labels is None and traits.measures_risk:
         raise ValueError(
-            f"{objective} needs budget.human_labels, because bets depend on the number of labels; add "
-            "human_labels"
+            f"{objective} needs budget.human_labels, because its tests depend on the number of labels; "
+            "add human_labels"
         )
     if budget.comparisons is None and traits.compares_pairs:
         raise ValueError(f"{objective} needs budget.comparisons, since duels never run out; add comparisons")

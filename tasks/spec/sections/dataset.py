@@ -33,7 +33,7 @@ class SampleSpec(SpecModel):
 
 def _sample(value: object) -> object:
     if isinstance(value, (str, float, bool)):
-        raise ValueError("must be a number of rows, or a mapping with n and seed")
+        raise ValueError("must be a whole number of rows, or {n: ROWS, seed: SEED}")
     return {"n": value} if isinstance(value, int) else value
 
 
