@@ -183,7 +183,7 @@ def sign_test(differences: FloatArray) -> float:
 def difference_interval(sample: PairedSample, alpha: float) -> tuple[float, float] | None:
     """Interval for the mean difference, at confidence 1 - alpha.
 
-    Each end has half of alpha. None if the sample has no difference.
+    Each end has half of alpha. None if no example is scored for both arms.
     """
     known = [*sample.in_order] if sample.complete is None else [sample.complete, *sample.in_order]
     if not any(len(each) for each in known):

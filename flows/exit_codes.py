@@ -93,7 +93,8 @@ def _code_of_outcome(status: "CampaignStatus") -> int:
 def gate_code(status: "CampaignStatus", code: int) -> int:
     """Exit code of a gate.
 
-    The code is 4 if a candidate is shown to be worse, 0 if all others are shown to be no worse, else 3.
+    The code is 4 if a candidate is shown to be worse, and 0 if all except the baseline are shown to be no
+    worse. Else it is 3, also if nothing is guaranteed or every score is 0 without `allow_all_zero`.
     Nothing is shown about a dropped candidate.
 
     Args:

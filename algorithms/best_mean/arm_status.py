@@ -26,7 +26,7 @@ class Standing:
     """Not eliminated, scored, and no other arm can be better by more than epsilon."""
     tied: BoolArray
     """Fully scored, with a mean within epsilon of the highest possible mean.
-    Empty unless several arms are."""
+    Empty unless there are several such arms."""
     eliminated: BoolArray
     """Another arm is better.
     With a positive epsilon, an eliminated arm can still be tied."""

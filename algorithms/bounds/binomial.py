@@ -33,7 +33,7 @@ def proportion_interval(count: int, trials: int, alpha: float) -> tuple[float, f
 
 
 def larger_share_p_value(first: int, second: int, n: int) -> float:
-    """One-sided p-value that the second proportion is larger.
+    """One-sided p-value against the hypothesis that the second proportion is not larger.
 
     It is conditional on the sum of both counts. If both counts have the same success probability, each way to
     divide their sum among the 2n trials is equally likely, and the second count is hypergeometric: P(X = k) =

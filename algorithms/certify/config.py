@@ -18,7 +18,8 @@ Procedure = Literal["fixed-sequence", "bonferroni"]
 
 MOST_LABELS_FOR_STAR = 300
 """Largest number of labels for which "auto" is "star".
-Up to this number, "star" certifies up to 8 percentage points more arms than "mixture" at risks near alpha.
+Up to this number, "star" certifies an arm in up to 8 percentage points more runs than "mixture" if its risk
+is near alpha.
 With more labels the difference is up to 6 points, and "mixture" needs a fifth fewer labels at a risk of
 alpha / 2 (see `tests/benchmarks/certify_rules.py`)."""
 

@@ -60,8 +60,8 @@ class Champion:
             only at a wealth of 2/delta, or (m + 1)(m + 2)/delta once arms are dropped.
         additions: If lists of arms are added after scores were observed, the set of arms depends on the data.
             "stated" states J + 1 times the error probability after J lists, if the number of lists does not
-            depend on the data. "expected" keeps the error probability, but eliminates an arm of list j,
-            counted from 0, only at a wealth of (j + 1)(j + 2)/delta.
+            depend on the data. "expected" keeps the error probability, but eliminates an arm of list j
+            only at a wealth of (j + 1)(j + 2)/delta; list 0 is the arms from the beginning.
         prefer: "cost" finds the cheapest arm that is good enough once the best is known: half of `delta` and
             half of `epsilon` is for the best, the other halves are for the cheapest, so that no arm is better
             than the chosen one by more than `epsilon`. Requires both parameters.

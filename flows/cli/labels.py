@@ -33,7 +33,10 @@ def label(
         ),
     ] = None,
     correct: Annotated[
-        bool, typer.Option("--correct", help="Replace stored labels that are not used yet by the file's.")
+        bool,
+        typer.Option(
+            "--correct", help="Replace stored labels by those of the file, if they are not used yet."
+        ),
     ] = False,
     annotator: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Name of the annotator; default: your login.")

@@ -57,7 +57,7 @@ def schedule(
     storage: SpecStorage = None,
     trust: TrustOption = False,
 ) -> None:
-    """Run a new campaign of a file at set times, reusing all outputs of earlier campaigns.
+    """Run a new campaign of a file at set times, reusing outputs of earlier campaigns.
 
     Every run reads the file again, finishes crashed campaigns, and starts the campaign NAME-TIME. To see
     changes of the winner, run winnow query --series NAME. Without --work-pool, the schedule ends with this

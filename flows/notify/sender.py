@@ -65,7 +65,7 @@ def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:
     try:
         status = _status_of(url, body, {"content-type": "application/json", "user-agent": "winnow"}, timeout)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, ValueError):
-        return "its URL is invalid; correct the URL, or the proxy in the environment", True
+        return "its URL or the proxy in the environment is invalid; correct it", True
     except httpx.TimeoutException:
         return f"it did not answer within {timeout:g} s", False
     except httpx.HTTPError as error:

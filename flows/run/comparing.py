@@ -67,7 +67,7 @@ def examples_in(data: str, input_: str | None, target: str | None, images: Seque
         guessed.append(f"target  the column {columns.target} (--target COLUMN)")
     if look_swapped(rows, columns):
         tell(
-            f"check: {columns.input} has few short values, and {columns.target} has long, different texts; "
+            f"check: {columns.input} has few short values, and {columns.target} long texts that all differ; "
             f"if input and target are swapped, give --input {columns.target} --target {columns.input}"
         )
     return Examples(

@@ -412,7 +412,7 @@ def _gap(campaign: CampaignSession, decision: Decision) -> str:
         return ""
     enough = float(campaign.checked.spec.stopping.epsilon)
     _, most = ends(0.0, float(reach))
-    return f"; each is ahead by at most {most}, decided at {enough:g} or earlier"
+    return f"; none of them is ahead by more than {most}, decided at {enough:g} or earlier"
 
 
 def duration(seconds: float) -> str:

@@ -175,8 +175,8 @@ def _tokens(plan: Plan) -> str:
     expected, dearest = plan.expected, plan.dearest
     return (
         f"{_about(expected.prompt_tokens)} of prompts and {_about(expected.answer_tokens)} of answers "
-        f"({_answers(plan)}); at most, if the most expensive candidates spend the whole budget with the "
-        f"longest answers, {_about(dearest.prompt_tokens)} and {_about(dearest.answer_tokens)}; "
+        f"({_answers(plan)}); if the most expensive candidates spend the whole budget with the longest "
+        f"answers, {_about(dearest.prompt_tokens)} and {_about(dearest.answer_tokens)}; "
         f"{_rendered(plan)}"
     )
 
@@ -194,8 +194,8 @@ def _judging(plan: Plan) -> str:
     return (
         f"{_about(expected.judge_calls)} calls of models that judge, with "
         f"{_about(expected.judge_prompt_tokens)} tokens of prompts and {_about(expected.judge_reply_tokens)} "
-        f"of replies, if every first reply can be read; at most "
-        f"{_about(dearest.judge_calls)} calls, {_about(dearest.judge_prompt_tokens)} and "
+        f"of replies, if every first reply can be read; if the most expensive candidates spend the whole "
+        f"budget, {_about(dearest.judge_calls)} calls, {_about(dearest.judge_prompt_tokens)} and "
         f"{_about(dearest.judge_reply_tokens)} tokens"
     )
 
@@ -211,7 +211,11 @@ def _price(plan: Plan) -> str:
     if plan.expected.price is None:
         return UNKNOWN_PRICE
     dearest = plan.dearest.price
-    whole = "" if dearest is None else f", at most {_money(dearest)} for the whole budget"
+    whole = (
+        ""
+        if dearest is None
+        else f", {_money(dearest)} if the most expensive candidates spend the whole budget"
+    )
     return f"{_money(plan.expected.price)}{whole}, {_currency(plan.expected)}"
 
 

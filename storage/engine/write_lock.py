@@ -72,7 +72,7 @@ ASK_WITHIN_S = 10.0
 def writer_of(path: str) -> int | None:
     """Id of the process that holds the write lock of a SQLite file now.
 
-    `UNSEEN` or None if not found. `UNSEEN` if the process is in another process namespace, None if no process
+    `UNSEEN` if the process is in another process namespace, None if no process
     holds the lock.
     """
     if not sys.platform.startswith("linux"):

@@ -152,7 +152,7 @@ def n_shown(look: Look) -> int:
 
 
 def is_drawn_again(look: Look) -> bool:
-    """Whether an earlier campaign drew the same examples, with an unchanged model.
+    """Whether an earlier campaign drew the same examples before a served model changed.
 
     Examples are drawn again if candidates differ. But a change of a served model is only detected when the
     model is contacted.

@@ -387,7 +387,8 @@ def _is_known(values: "FloatArray") -> "BoolArray":
 def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":
     """Reorder values pseudo-randomly, independently of the values and their positions.
 
-    The order is the same in every run. The guarantee of bets on one value after another needs such an order.
+    The order is the same in every run. The guarantee of bets on one value after another requires that the
+    values are independent draws, in an order that does not depend on them.
     """
     import numpy as np
 

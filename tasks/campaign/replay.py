@@ -47,7 +47,7 @@ def can_leave_out(selector: Selector) -> bool:
 def leave_out_by(
     selector: Selector, campaign: CampaignRecord, candidates: Sequence[Candidate], number: int
 ) -> None:
-    """Let a selector drop excluded candidates before it observes a round.
+    """Let a selector drop the candidates excluded up to a round, before it observes that round.
 
     Repeated calls have no further effect. See `LeavingOut`.
     """

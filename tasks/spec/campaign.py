@@ -177,7 +177,7 @@ else:
 
 
 class StoppingSpec(SpecModel):
-    """Conditions that end a campaign: a budget, or an error probability."""
+    """Conditions that end a campaign: a spent budget, or an answer with error probability `delta`."""
 
     budget: Budget | None = None
     """Maximum number of comparisons (for certify, of human labels), or limits by name.

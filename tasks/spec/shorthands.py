@@ -16,7 +16,7 @@ from winnow.tasks.engines.known_providers import AGENTS, REMOTE, is_agent
 from winnow.tasks.engines.providers import is_provider, provider_names
 
 DELTA = 0.05
-"""Error probability of a file without selector or budget, and of `winnow.select`."""
+"""Error probability of a file that lacks the selector, the budget or both, and of `winnow.select`."""
 
 OPENAI_NAME = re.compile(r"(?:gpt|chatgpt)-[^/:]+|o\d[^/:]*")
 """Matches the names of the models on OpenAI's own server."""

@@ -209,7 +209,8 @@ def test_no_time_is_left_once_the_question_is_settled():
         (
             (0.25, np.nan, 0.9),
             1,
-            "2 of 3 candidates in question; each is ahead by at most 0.250, decided at 0.01 or earlier",
+            "2 of 3 candidates in question; none of them is ahead by more than 0.250, "
+            "decided at 0.01 or earlier",
         ),
         ((0.0, np.nan, 0.9), 1, "2 of 3 candidates in question"),  # nothing is left of the gap
         ((0.25, np.nan, 0.9), 0, "2 of 3 candidates in question"),  # held against who leads no longer

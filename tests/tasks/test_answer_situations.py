@@ -44,9 +44,9 @@ POLICY = (
     "to other prompts"
 )
 CERTIFIED = (
-    "the probability that any certified candidate has a higher risk is at most 0.1, however good the autoevaluator "
-    "is, if the labelled examples and those that the autoevaluator alone answers were drawn at random from "
-    "the examples that you will see in production"
+    "the probability that any certified candidate has a higher risk is at most 0.1, whether the autoevaluator "
+    "is good or bad, if the labelled examples and those that the autoevaluator alone answers were drawn at "
+    "random from the examples that you will see in production"
 )
 LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 WITHOUT_LOSS = {**LACKS, "c": "1 of its 1"}

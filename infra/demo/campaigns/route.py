@@ -45,7 +45,7 @@ dataset:
   path: $data
   fields: {id: id, input: input, target: target}
 
-# Similar prompts are routed to similar candidates; a sentence-embedding model measures the similarity. Its
+# Similar prompts are routed to the same candidate; a sentence-embedding model measures the similarity. Its
 # vectors are stored in the database.
 embedder: {type: transformers, text: "{{ task }}: {{ input }}"}
 

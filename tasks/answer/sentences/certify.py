@@ -283,7 +283,7 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
     but = f" except {baseline}" if baseline in answer.named("certified") else ""
     higher = "higher risk" if certificate.baseline is None else "larger mean drop"
-    worth = ", however good the autoevaluator is" if certificate.reads_autoevaluator else ""
+    worth = ", whether the autoevaluator is good or bad" if certificate.reads_autoevaluator else ""
     # The guarantee holds at every moment, also before a campaign ends.
     return (
         f"the probability that any certified candidate{but} has a {higher} is at most {delta:g}{worth}"

@@ -191,7 +191,7 @@ class LitellmConnection:
 
     def _died(self, error: Exception) -> EngineDied:
         said = self._server.shown(str(error))
-        return EngineDied(self._server.model, f"the litellm process has ended: {said}")
+        return EngineDied(self._server.model, f"the litellm process does not answer any more: {said}")
 
 
 class LitellmEngine(OpenaiEngine):

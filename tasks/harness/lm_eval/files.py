@@ -170,7 +170,7 @@ def _read(path: Path, within: tuple[Path, ...], read: list[Path]) -> JsonObject:
     try:
         config = yaml.load(_text(path), Loader=_loader(path.parent))
     except (yaml.YAMLError, RecursionError) as error:
-        raise SpecError(f"{path} is not valid YAML: {error}", KEY) from error
+        raise SpecError(f"{path} cannot be read as a task's YAML: {error}", KEY) from error
     if not isinstance(config, dict):
         raise SpecError(f"{path} is not a mapping of keys to values", KEY)
     included = config.pop("include", None) or []

@@ -257,7 +257,7 @@ class DatasetSpec(SourceSpec):
         ]
 
     def _which(self) -> str:
-        return f"{super()._which()}, or the key task instead of dataset"
+        return f"{super()._which()}, or add the key task to the file"
 
     @property
     def source(self) -> str:

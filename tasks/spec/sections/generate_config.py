@@ -34,7 +34,7 @@ TokenId = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
 
 
 class StructuredOutput(SpecModel):
-    """Required form of an output; the engine excludes tokens that violate it."""
+    """Required form of the whole output; the engine excludes tokens that violate it."""
 
     regex: Text | None = None
     """Regular expression that must match the whole output."""

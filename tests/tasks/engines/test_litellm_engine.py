@@ -317,7 +317,7 @@ def test_what_a_process_of_litellms_does_not_answer_ends_in_time_and_with_it(tmp
         with pytest.raises(EngineDied, match=r"(not answer in time|gave no answer: .*) \(after one attempt"):
             engine.generate(ask("two"))
         os.kill(engine.pid, signal.SIGKILL)
-        with pytest.raises(EngineDied, match=r"the litellm process has ended: .*SIGKILL"):
+        with pytest.raises(EngineDied, match=r"the litellm process does not answer any more: .*SIGKILL"):
             engine.generate(ask("three"))
 
 

@@ -133,7 +133,7 @@ GONE = "This comparison was deleted."
 
 
 def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple[Row, list[Row]] | None:
-    """A comparison and its judgments; None if the comparison was deleted."""
+    """A comparison and its judgments; None if the campaign has no such comparison."""
     characters = None if whole else MOST_CHARACTERS
     with read_session() as session:
         row = browse_views.comparison(session, campaign.id, comparison_id, characters=characters)
