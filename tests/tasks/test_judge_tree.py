@@ -175,5 +175,5 @@ def test_a_model_that_has_a_judge_id_alone_is_known_by_it():
     stored, given = (
         {"judge": judge, "judge_identity": {"fingerprints": {"j": digest}}} for digest in ("before", "after")
     )
-    with pytest.raises(IdentityChanged, match="the folder of model j, gone/folder, is not here"):
+    with pytest.raises(IdentityChanged, match="the folder of model j, gone/folder, does not exist"):
         refuse_other_identity("c", stored, {**given, "models": [], "selector": None})
