@@ -194,7 +194,7 @@ def _met_others(look: Look) -> Callable[[CampaignRecord], bool]:
     return lambda before: before.id in grown or _met_before(look.at(before), changed)
 
 
-def asked_before(look: Look) -> tuple[str, ...]:
+def earlier_on_same_question(look: Look) -> tuple[str, ...]:
     """Names of earlier decided campaigns on the same question, with other draws.
 
     The order is from the oldest to the newest. Each of their answers can be wrong with its own probability. A

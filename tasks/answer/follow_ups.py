@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from winnow.storage.objectives import traits_of
-from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since, held_out_positions
+from winnow.tasks.answer.earlier_campaigns import changed_since, earlier_on_same_question, held_out_positions
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import Beyond, Question, beyond_of
 from winnow.tasks.answer.next_step import Estimate, NextStep, estimate_of
@@ -107,4 +107,4 @@ def same_questions(look: Look, answer: Answer) -> tuple[str, ...]:
 
     Empty unless the answer is proven.
     """
-    return asked_before(look) if answer.claim.kind == "proven" else ()
+    return earlier_on_same_question(look) if answer.claim.kind == "proven" else ()

@@ -66,11 +66,11 @@ def running_words(costs: Sequence[RunningCost], *, is_of_program: bool) -> str:
         said = "; ".join(f"{each.name} {_short(each.seconds)} s" for each in costs)
         return f"{amount(EXAMPLES)} examples: {said}; measured over the calls of its function so far"
 
-    said = "; ".join(f"{each.name} {_said(each)}" for each in costs)
+    said = "; ".join(f"{each.name} {_cost_words(each)}" for each in costs)
     return f"{amount(EXAMPLES)} examples: {said}; at the measured speed, without loading"
 
 
-def _said(cost: RunningCost) -> str:
+def _cost_words(cost: RunningCost) -> str:
     priced = "" if cost.price is None else f", price {_short(cost.price)}"
     return f"{_short(cost.seconds)} s of engine time, {amount(round(cost.tokens))} tokens{priced}"
 

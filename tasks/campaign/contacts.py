@@ -215,7 +215,7 @@ def _asked_side_by_side(campaign: CampaignSession, models: dict[Place, ModelRef]
         return {}
     with ThreadPoolExecutor(min(len(models), MOST_AT_ONCE)) as threads:
         asked: dict[Place, Asked] = {
-            place: threads.submit(copy_context().run, _asked, campaign, model, place[0])
+            place: threads.submit(copy_context().run, _canary_answers, campaign, model, place[0])
             for place, model in models.items()
         }
         try:
@@ -247,7 +247,7 @@ def _met(
     changed = count_changed(reference.texts[:n], answers.texts[:n])
     is_renamed = other_names(reference, server, answers.served_as) is not None
     if changed and not reference.repeated and not is_renamed:
-        again = _asked(campaign, model, served)
+        again = _canary_answers(campaign, model, served)
         if not isinstance(again, GenerationFailure):
             answers = answers.repeated_as(again)
             noise = count_changed(answers.texts[:n], again.texts[:n])
@@ -267,7 +267,7 @@ def _met(
     )  # fmt: skip
 
 
-def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | GenerationFailure:
+def _canary_answers(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | GenerationFailure:
     """The answers to the canary prompts, or the failure if no prompt was answered.
 
     A server that is lost while it answers counts as a failure, too.

@@ -55,7 +55,7 @@ class ImageReader:
                     "the column",
                     IMAGES_KEY,
                 )
-            details = [self._described(place, given) for given in self._given(place, row)]
+            details = [self._description(place, given) for given in self._images_of(place, row)]
             if len(details) > MOST_IMAGES:
                 raise DatasetError(
                     f"{place}: {len(details)} images, but an example can have at most {MOST_IMAGES}; "
@@ -86,7 +86,7 @@ class ImageReader:
         partial.contents = {}
         return partial if partial.left_out else found
 
-    def _given(self, place: str, row: Row) -> Iterator[object]:
+    def _images_of(self, place: str, row: Row) -> Iterator[object]:
         """Yield the images of a row, each as a text, an object or bytes."""
         contents = row.contents if isinstance(row, PartialRow) else {}
         for name in self._fields:
@@ -103,7 +103,7 @@ class ImageReader:
                 elif each not in NOTHING:
                     yield each
 
-    def _described(self, place: str, given: object) -> JsonObject:
+    def _description(self, place: str, given: object) -> JsonObject:
         """Description of an image, whose bytes are read unless it is a URL.
 
         Raises:
@@ -112,9 +112,9 @@ class ImageReader:
         name: object = BYTES
         if isinstance(given, Mapping):
             name = given.get("path") or BYTES
-            given = _named(given)
+            given = _source_of(given)
         if isinstance(given, bytes):
-            return self._kept(place, "the content of an image", Path(str(name)).name, given)
+            return self._content_details(place, "the content of an image", Path(str(name)).name, given)
         if not isinstance(given, str) or "\0" in given:
             raise DatasetError(
                 f"{place}: an image must be a path or a URL, got {str(given)[:60]!a}", IMAGES_KEY
@@ -122,7 +122,7 @@ class ImageReader:
         if WEB.match(given):
             return {"url": given}
         if given[:5].lower() == "data:":
-            return self._kept(place, "an image", "data URL", f"data:{given[5:]}")
+            return self._content_details(place, "an image", "data URL", f"data:{given[5:]}")
         if SCHEME.match(given):
             raise DatasetError(
                 f"{place}: the image {given[:60]!a} is a URL that servers do not fetch; use https, "
@@ -136,9 +136,9 @@ class ImageReader:
                 IMAGES_KEY,
             )
         path = located(place, given)
-        return self._kept(place, f"the image {path}", Path(given).name, path)
+        return self._content_details(place, f"the image {path}", Path(given).name, path)
 
-    def _kept(self, place: str, what: str, name: str, where: Place) -> JsonObject:
+    def _content_details(self, place: str, what: str, name: str, where: Place) -> JsonObject:
         try:
             found = Image.of(read_place(where), where)
         except ValueError as error:
@@ -147,7 +147,7 @@ class ImageReader:
         return {"name": name, **found.as_json()}
 
 
-def _named(image: Mapping[str, object]) -> object:
+def _source_of(image: Mapping[str, object]) -> object:
     """Content, URL or path of an image in an object; the object itself without any of them."""
     return next((image[key] for key in (BYTES, "url", "path") if image.get(key)), image)
 
@@ -168,6 +168,6 @@ def image_paths(rows: Iterable[PlacedRow], fields: Sequence[str]) -> Iterator[st
         for name in fields:
             held = value_of(row, name)
             for each in held if isinstance(held, list) else [held]:
-                given = _named(each) if isinstance(each, Mapping) else each
+                given = _source_of(each) if isinstance(each, Mapping) else each
                 if isinstance(given, str) and given and not SCHEME.match(given) and given[:5] != "data:":
                     yield located(place, given)

@@ -211,7 +211,7 @@ class Chooser:
         told = iter(self._ask(_questions(prompts, trees)))
         share = (time.perf_counter() - started) / len(requests)
         return [
-            _chosen(tree, list(islice(told, len(tree.forks))), len(ids), request, share)
+            _choice_answer(tree, list(islice(told, len(tree.forks))), len(ids), request, share)
             if isinstance(tree, ChoiceTree)
             else tree
             for tree, ids, request in zip(trees, prompts, requests, strict=True)
@@ -242,7 +242,7 @@ def _questions(
     ]
 
 
-def _chosen(
+def _choice_answer(
     tree: ChoiceTree, told: Sequence[TokenLogprobs], input_tokens: int, request: Request, seconds: float
 ) -> Answer:
     known: list[OptionLogprobs] = []

@@ -60,7 +60,7 @@ def tags(look: Look, *, candidate: str | None = None, counts: TagCounts | None =
             "value": value,
             "candidate": name,
             "examples": sizes[tag, value],
-            **_told(found[name][tag, value]),
+            **_tally_row(found[name][tag, value]),
             "worst": value in worst.get((tag, name), ()),
         }
         for tag, value in sorted(sizes, key=lambda each: wanted.index(each[0]))
@@ -91,7 +91,7 @@ def wilson(mean: float, n: int) -> tuple[float, float]:
     return lower, min(1.0, centre + half) if mean < 1.0 else 1.0
 
 
-def _told(tally: Tally) -> Row:
+def _tally_row(tally: Tally) -> Row:
     counts = {"scored": tally.scored, "unscored": tally.unscored}
     mean = min(1.0, tally.total / tally.scored) if tally.scored else None
     return {**counts, "mean": mean, **_interval(mean, tally.scored)}

@@ -105,7 +105,7 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         if not is_loopback(host):
             text = f"join the Ray cluster at {address!a}, which can run any code here"
             yield Permission(text=text, keys=("execution.ray_address",))
-    yield from _told(spec)
+    yield from _webhooks(spec)
     if (logs := _outside(execution.log_folder, folder)) is not None:
         yield Permission(text=f"write logs into {logs}", keys=("execution.log_folder",))
     if (results := place_of_results(spec.storage, folder)) is not None:
@@ -290,7 +290,7 @@ def _key_sent(url: str | None, variable: str, *keys: str) -> Iterator[Permission
         yield Permission(text=f"send the environment variable {variable} to {origin!a}", keys=keys)
 
 
-def _told(spec: CampaignSpec) -> Iterator[Permission]:
+def _webhooks(spec: CampaignSpec) -> Iterator[Permission]:
     """Yield a permission for each webhook, even on this machine.
 
     A request to a wrong path of a local server could do anything.

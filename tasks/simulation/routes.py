@@ -157,7 +157,9 @@ def optimal_picks_by(environment: RouteEnvironment) -> Callable[[Run], FloatArra
     first prompt.
     """
     expected = environment.expected()
-    return lambda run: _at_budgets(run, optimal_pick_ratio(run.told.arms, _seen(run, environment, expected)))
+    return lambda run: _at_budgets(
+        run, optimal_pick_ratio(run.told.arms, _scores_of_prompts(run, environment, expected))
+    )
 
 
 def regret_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
@@ -167,7 +169,9 @@ def regret_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
     shape (T,) and is in score units, at least 0 and at most the number of prompts.
     """
     expected = environment.expected()
-    return lambda run: _at_budgets(run, cumulative_regret(run.told.arms, _seen(run, environment, expected)))
+    return lambda run: _at_budgets(
+        run, cumulative_regret(run.told.arms, _scores_of_prompts(run, environment, expected))
+    )
 
 
 def parts(budget: int) -> list[int]:
@@ -217,7 +221,7 @@ def average_picks(shares: Sequence[FloatArray]) -> FloatArray:
     return means
 
 
-def _seen(run: Run, environment: RouteEnvironment, expected: FloatArray) -> FloatArray:
+def _scores_of_prompts(run: Run, environment: RouteEnvironment, expected: FloatArray) -> FloatArray:
     """The expected scores of the observed prompts, shape (t, K)."""
     return expected[:, environment.order(run.seed)[run.told.examples]].T
 

@@ -176,17 +176,17 @@ def judge_tree(given: object, place: str = "judge") -> JudgeNode:
     name = params.get("type")
     type_ = name if isinstance(name, str) else None
     entry = JUDGES.get(type_ or "")
-    models = [each for key in (entry or _OF_PLUGINS).models for each in _held(params, key, place)]
+    models = [each for key in (entry or _OF_PLUGINS).models for each in _mappings_in(params, key, place)]
     inner: tuple[JudgeNode, ...] = ()
     if entry is None:  # by the same convention, judges nested in a plug-in can have models
-        for at, each in _held(params, "judges", place):
+        for at, each in _mappings_in(params, "judges", place):
             models += [model for node in judge_tree(each, at).walk() for model in node.own_models]
     elif entry.judges is not None:
-        inner = tuple(judge_tree(each, at) for at, each in _held(params, entry.judges, place))
+        inner = tuple(judge_tree(each, at) for at, each in _mappings_in(params, entry.judges, place))
     return JudgeNode(place=place, type=type_, params=params, own_models=tuple(models), inner=inner)
 
 
-def _held(params: JsonView, key: str, place: str) -> Iterator[Placed]:
+def _mappings_in(params: JsonView, key: str, place: str) -> Iterator[Placed]:
     """Yield the mappings in a parameter, with their keys in the file.
 
     A parameter whose name ends with "s" holds a list of mappings.

@@ -351,14 +351,14 @@ def test_a_task_runs_no_function_that_nobody_has_allowed(file):
         list(task_rows(spec, is_allowed=True))
     assert asked == [(f"run 'f' of the Python file {str(file)!r}", "j")]
     ask_of(lambda *act: True)
-    with pytest.raises(DatasetError, match="gives 1\\.0 and no text"):
+    with pytest.raises(DatasetError, match=r"must give a text, got 1\.0"):
         list(task_rows(spec, is_allowed=True))
     assert (file.parent / "ran").exists()
 
 
 @pytest.mark.parametrize("task", ["j.py@f", "j.py", "package/task"])
 def test_a_task_of_inspect_is_not_run_unless_somebody_has_allowed_it(file, monkeypatch, task):
-    monkeypatch.setattr("winnow.tasks.harness.inspect.reading._asked", None)
+    monkeypatch.setattr("winnow.tasks.harness.inspect.reading._reading_request", None)
     spec = InspectSpec(task=task, python=sys.executable)
     told = CampaignSpec.model_validate(CAMPAIGN | {"dataset": {"inspect": spec.model_dump()}})
     [needed] = permissions(told, file.parent)

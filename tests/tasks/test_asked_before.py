@@ -8,7 +8,7 @@ from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
 
 from winnow.storage.models import Campaign
-from winnow.tasks.answer.earlier_campaigns import Earlier, asked_before, changed_since
+from winnow.tasks.answer.earlier_campaigns import Earlier, changed_since, earlier_on_same_question
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
@@ -45,7 +45,7 @@ def before(campaign, *, seed=7, **spec):
     """Who asked the same before it, if it had this seed, and this in its file."""
     record = replace(campaign.record, seed=seed, spec={**campaign.record.spec, **spec})
     with campaign.database.reading() as session:
-        return asked_before(Look(session, record))
+        return earlier_on_same_question(Look(session, record))
 
 
 def test_another_seed_selector_or_delta_asks_the_same_question_by_other_chances(database):

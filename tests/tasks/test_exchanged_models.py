@@ -8,7 +8,7 @@ from stored_campaigns import NOW, canary, new_database
 from test_asked_before import answered
 
 from winnow.storage.records import canaries as canary_records
-from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since
+from winnow.tasks.answer.earlier_campaigns import changed_since, earlier_on_same_question
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.schedule_history import differs_in
@@ -65,6 +65,6 @@ def test_who_only_met_it_since_then_has_seen_nothing_else(database):
     met(third, "same", 1)
     with database.reading() as session:
         assert changed_since(Look(session, third.record)).campaign == "first"
-        assert asked_before(Look(session, replace(third.record, seed=8))) == ("second",)
+        assert earlier_on_same_question(Look(session, replace(third.record, seed=8))) == ("second",)
         assert differs_in(session, first.record, third.record) == ["what a server serves"]
         assert differs_in(session, second.record, third.record) == []

@@ -19,7 +19,13 @@ from winnow.storage.models import Campaign
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.record_types import PrunedRecord
-from winnow.tasks.answer.earlier_campaigns import Earlier, asked_before, changed_since, earlier_of, seen_by
+from winnow.tasks.answer.earlier_campaigns import (
+    Earlier,
+    changed_since,
+    earlier_of,
+    earlier_on_same_question,
+    seen_by,
+)
 from winnow.tasks.campaign.look import Look
 
 
@@ -78,7 +84,7 @@ def test_it_goes_on_to_have_met_a_model_before_it_changed(database):
     assert said(second).claim.assumptions == ("unseen-draws",)
     with database.reading() as session:
         assert changed_since(Look(session, second.record)).campaign == "first (pruned)"
-        assert asked_before(Look(session, replace(second.record, seed=8))) == ()
+        assert earlier_on_same_question(Look(session, replace(second.record, seed=8))) == ()
 
 
 @pytest.mark.parametrize("pruned", [False, True])

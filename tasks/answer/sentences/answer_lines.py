@@ -14,7 +14,7 @@ from winnow.tasks.answer.sentences.clauses import (
     added_lines,
     assumed,
     dropped_lines,
-    held,
+    interval_confidence,
     left_out_lines,
     out_lines,
 )
@@ -208,7 +208,7 @@ def _unsolved_lines(answer: Answer) -> list[Line]:
 
 def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
     """Keep the confidence of all intervals only in the first line that has it."""
-    phrase = held(answer)
+    phrase = interval_confidence(answer)
     first = next((number for number, (_, sentence) in enumerate(lines) if phrase in sentence), 0)
     if ABOUT_ALL not in phrase:  # the phrase is about one interval
         return lines

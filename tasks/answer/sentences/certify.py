@@ -12,7 +12,7 @@ from winnow.tasks.answer.sentences.clauses import (
     adding_up,
     assumed,
     dropped_lines,
-    held,
+    interval_confidence,
     more_labels,
     spent,
 )
@@ -44,7 +44,7 @@ def lines_of(answer: Answer) -> list[Line]:
         lines.append(("refuted", f"{list_of(refuted)}: {_too_much(certificate)}{_refuted(answer)}"))
     lines += [*_unsettled(answer, certificate), *_untested(answer, certificate)]
     if answer.earlier is not None:
-        lines.append(("seen", _seen(answer.earlier, certificate)))
+        lines.append(("seen", _earlier_results(answer.earlier, certificate)))
     lines += [*dropped_lines(answer), *_ended(answer, certificate)]
     if certificate.waits_for:
         keys = list_of(certificate.waits_for, most=8)
@@ -174,7 +174,7 @@ def _refuted(answer: Answer) -> str:
     return f" ({sure}{assumed(answer, answer.intervals_if)})"
 
 
-def _seen(earlier: Earlier, certificate: Certificate) -> str:
+def _earlier_results(earlier: Earlier, certificate: Certificate) -> str:
     """Sentence on results that an earlier campaign showed on the same labels.
 
     No test here can correct for choices that were made after seeing them.
@@ -263,7 +263,10 @@ def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
         return [("risk", f"not tested for {best.name}: {DROP_OF_0}, whatever it answers")]
     between = sure = ""
     if best.lower is not None and best.upper is not None:
-        between, sure = ", between {} and {}".format(*ends(best.lower, best.upper)), held(answer)
+        between, sure = (
+            ", between {} and {}".format(*ends(best.lower, best.upper)),
+            interval_confidence(answer),
+        )
     mean = certificate.means.get(best.name)
     is_moved = bool(between) and (mean is None or abs(best.estimate - mean) > ROUNDING)
     what = "the value in its interval that is nearest to its " if is_moved else "its "

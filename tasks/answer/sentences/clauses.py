@@ -79,7 +79,7 @@ def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
     return ", if " + " and ".join(found[each] for each in assumptions) if assumptions else ""
 
 
-def held(answer: Answer) -> str:
+def interval_confidence(answer: Answer) -> str:
     """The confidence of intervals, with its conditions, as the end of a sentence."""
     if answer.is_mixed:
         return f"; it guarantees nothing: {MIXED}"
@@ -120,7 +120,7 @@ def interval_words(
     docs/how-differences-are-bounded.md derives the confidence of both together.
     """
     least, most = ends(lower, upper, sign)
-    between, sure = f"between {least} and {most}", held(answer)
+    between, sure = f"between {least} and {most}", interval_confidence(answer)
     if claimed is None or (claimed.least <= lower and upper <= claimed.most):
         return between + sure
     what = f"It is {'known' if answer.claim.kind == 'exact' else 'proven'} that {claimed.words}"
@@ -272,7 +272,7 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     if standing.lower is None or standing.upper is None or answer.baseline is not None:
         return said  # a gate's simultaneous intervals are those of differences, not of means
     found = f"the interval of its {estimated(answer)} is {span(standing.lower, standing.upper)}"
-    return f"{said}; {found}{held(answer)}"
+    return f"{said}; {found}{interval_confidence(answer)}"
 
 
 def on_examples(answer: Answer) -> str:

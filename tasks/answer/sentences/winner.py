@@ -8,7 +8,7 @@ from winnow.tasks.answer.sentences.clauses import (
     Line,
     estimated,
     examples_of,
-    held,
+    interval_confidence,
     interval_words,
     on_scored,
     spent,
@@ -94,7 +94,7 @@ def _how_well(answer: Answer) -> list[Line]:
     of = "" if answer.groups is None else f" as {estimated(answer)}"
     whose = "" if answer.top_m == 1 or answer.tied else f"{best.name}: "  # several lead
     where = f"on the {examples_of(answer)}" if answer.judged is None else on_scored(answer)
-    return [("mean", f"{whose}{found}{of} {where}{_held(answer)}")]
+    return [("mean", f"{whose}{found}{of} {where}{_confidence_of_best(answer)}")]
 
 
 def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
@@ -102,7 +102,7 @@ def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
     by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
     said = f"{rounded(best.estimate or 0.0)} of its duels with its strongest opponent{by}"
     if best.lower is None or best.upper is None or _is_exact(answer):
-        return [("wins", f"{said}{_held(answer)}")]
+        return [("wins", f"{said}{_confidence_of_best(answer)}")]
     sure = interval_words(answer, best.lower, best.upper, _wins_claimed(answer))
     return [("wins", f"{said}, {sure}")]
 
@@ -138,9 +138,13 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
     if standing.lower is None or standing.upper is None:
         return said
     if standing.lower == standing.upper:
-        return f"{said} (known exactly)" if answer.is_known(standing.name) else f"{said}{held(answer)}"
+        return (
+            f"{said} (known exactly)"
+            if answer.is_known(standing.name)
+            else f"{said}{interval_confidence(answer)}"
+        )
     lower, upper = ends(standing.lower, standing.upper)
-    return f"{said}, between {lower} and {upper}{held(answer)}"
+    return f"{said}, between {lower} and {upper}{interval_confidence(answer)}"
 
 
 def runner_up_lines(answer: Answer) -> list[Line]:
@@ -194,12 +198,12 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
     return Claimed(f"it is {behind}", least=-answer.epsilon)
 
 
-def _held(answer: Answer) -> str:
+def _confidence_of_best(answer: Answer) -> str:
     """The confidence of the best candidate's interval; empty without an interval."""
     best = answer.of_best
     if best is None or best.lower is None:
         return ""
-    return " (known exactly)" if _is_exact(answer) else held(answer)
+    return " (known exactly)" if _is_exact(answer) else interval_confidence(answer)
 
 
 def _is_exact(answer: Answer) -> bool:

@@ -151,7 +151,7 @@ class Caller:
             raise CallFailed(
                 f"the command {_ending(code)}{self._words(run.errors)}",
                 may_retry=code in self._settings.retry_on,
-                said=_said(bytes(run.output)),
+                said=_output_json(bytes(run.output)),
             )
         return self._read(bytes(run.output))
 
@@ -303,7 +303,7 @@ def _ending(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def _said(output: bytes) -> object:
+def _output_json(output: bytes) -> object:
     """Output of a failed run as a JSON value, which may report its cost; None if it is not JSON."""
     try:
         return json.loads(output)

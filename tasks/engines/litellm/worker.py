@@ -222,13 +222,13 @@ def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
         said = exchange.said.decode(errors="replace")
         return {"status": exchange.status, "retry_after": exchange.retry_after, "said": said}
     if exchange.status is not None:
-        return {"unreadable": f"litellm cannot read the answer: {_said(error)}"}
+        return {"unreadable": f"litellm cannot read the answer: {_message_of(error)}"}
     if exchange.hops:
-        return {"silence": exchange.silence or _said(error)}
-    return {"unsent": _said(error), "status": getattr(error, "status_code", 500)}
+        return {"silence": exchange.silence or _message_of(error)}
+    return {"unsent": _message_of(error), "status": getattr(error, "status_code", 500)}
 
 
-def _said(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     """Message of litellm, without the traceback that some of its messages contain."""
     return one_sentence(error).partition(" Traceback (most recent call last)")[0]
 

@@ -182,7 +182,7 @@ class TextChoices:
         told = self._ask_all(self._ask, requests)
         share = (time.perf_counter() - started) / len(requests)
         return [
-            known if isinstance(known, GenerationFailure) else _chosen(known, request, share)
+            known if isinstance(known, GenerationFailure) else _choice_answer(known, request, share)
             for known, request in zip(told, requests, strict=True)
         ]
 
@@ -209,7 +209,7 @@ def _why_unsaid(known: Mapping[str, float], choices: Sequence[str]) -> str | Non
     return f"a total probability of only {together:.2g} for the choices"
 
 
-def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
+def _choice_answer(generated: Generated, request: Request, seconds: float) -> Answer:
     known = generated.first_logprobs
     choices = request.sampling.choices
     spent = Completion(

@@ -54,7 +54,7 @@ def main(request: str, answer: str, parent: str) -> None:
     asked = json.loads(Path(request).read_text("utf-8"))
     sys.pycache_prefix = asked["compiled"]
     try:
-        told = _told(asked["task"], asked["args"])
+        told = _task_description(asked["task"], asked["args"])
     except (Exception, SystemExit) as error:  # the task's own code can raise anything
         told = {"failed": f"{type(error).__name__}: {error}"}
     Path(answer).write_text(json.dumps(told), "utf-8")
@@ -66,7 +66,7 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _told(spec: str, args: Json) -> Json:
+def _task_description(spec: str, args: Json) -> Json:
     from inspect_ai._eval.loader import load_task_spec
     from inspect_ai._util.registry import registry_info, registry_lookup, registry_params
 

@@ -266,7 +266,7 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
             KEY,
         )
     require_allowed(*act_of_task(spec, Path.cwd()))
-    return _definition_of(_asked(spec, _interpreter(spec)), spec.task)
+    return _definition_of(_reading_request(spec, _interpreter(spec)), spec.task)
 
 
 def act_of_task(spec: InspectSpec, folder: Path) -> Act:
@@ -315,7 +315,7 @@ def _interpreter(spec: InspectSpec) -> str:
     return found
 
 
-def _asked(spec: InspectSpec, python: str) -> JsonObject:
+def _reading_request(spec: InspectSpec, python: str) -> JsonObject:
     with tempfile.TemporaryDirectory(prefix="winnow-task-") as name:
         folder = Path(name)
         request, answer, log = folder / "request.json", folder / "answer.json", folder / "task.log"

@@ -259,7 +259,7 @@ def _score_and_end(
         os.environ.clear()
         _set_seeds()  # each fork starts from the same seeds
         confine(limits, None, parent, folders)
-        told = _told(value(sample))
+        told = _result_json(value(sample))
     except _Missing as error:
         told = {"failed": str(error)[:MOST_OF_A_SENTENCE]}
     except BaseException as error:  # the task's code can raise anything
@@ -270,7 +270,7 @@ def _score_and_end(
         os._exit(0)
 
 
-def _told(value: object) -> JsonObject:
+def _result_json(value: object) -> JsonObject:
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool | int | float):

@@ -75,7 +75,7 @@ def weights(look: Look) -> list[Row]:
 
     One row per candidate and factor rho.
     """
-    selector, names = _told(look)
+    selector, names = _updated_selector(look)
     inner = _inner(selector)
     _evidence(selector, look.record)
     return [
@@ -87,7 +87,7 @@ def weights(look: Look) -> list[Row]:
 
 def standings(look: Look) -> list[Row]:
     """One row per candidate in testing order: cost, labels, evidence, plain mean."""
-    selector, names = _told(look)
+    selector, names = _updated_selector(look)
     logs, peaks = _evidence(selector, look.record)
     certified: BoolArray = selector.inner.certified  # type: ignore[attr-defined]
     counts = dict.fromkeys(names, 0)
@@ -189,7 +189,7 @@ def _state(targets: Sequence[str], label: LabelRecord | None, *, is_used: bool, 
     return "wanted" if is_planned else "open"
 
 
-def _told(look: Look) -> tuple[LabelSelector, list[str]]:
+def _updated_selector(look: Look) -> tuple[LabelSelector, list[str]]:
     selector, names = _fresh(look)
     for told in round_records.told_rounds(look.session, look.record.id):
         selector.tell(Batch(np.array(told.arms), np.array(told.examples)), as_losses(told.losses))

@@ -129,8 +129,8 @@ def store_labels(
             if before is not None:
                 if not correct:
                     raise WinnowError(
-                        f"{where} is already {_said(before.targets)}, from {before.source}; remove the "
-                        "row, or use --correct if the new one is right"
+                        f"{where} is already {_label_words(before.targets)}, from {before.source}; remove "
+                        "the row, or use --correct if the new one is right"
                     )
                 _require_changeable(Look(session, campaign), where, is_used=position in used)
             labels.set_label(session, campaign.dataset_id, position, answers, source, now())
@@ -193,7 +193,7 @@ def _several(answers: tuple[str, ...], known: Sequence[str]) -> tuple[str, ...]:
     return tuple(found) if is_list else answers
 
 
-def _said(targets: Sequence[str]) -> str:
+def _label_words(targets: Sequence[str]) -> str:
     return repr(targets[0]) if targets else "marked as unanswerable"
 
 

@@ -148,7 +148,7 @@ def store_annotations(
                 taken.empty += 1
                 continue
             given = _named(Look(session, campaign), row, shown_url(database.url))
-            choice, who = _chosen(row, choices), row.annotator or annotator
+            choice, who = _choice_of(row, choices), row.annotator or annotator
             require_name(who, f"{row.place}: ")
             if said_of(given.task, choices) == choice.name:
                 taken.same += 1
@@ -174,7 +174,7 @@ def _named(look: Look, row: GivenRow, storage: str) -> GivenTask:
     return given
 
 
-def _chosen(row: GivenRow, choices: Sequence[Choice]) -> Choice:
+def _choice_of(row: GivenRow, choices: Sequence[Choice]) -> Choice:
     for choice in choices:
         if choice.name.strip().lower() == row.verdict.lower():
             return choice

@@ -129,7 +129,7 @@ _STRICT = regex.compile(r"(?im)^ANSWER\s*:\s*([A-Za-z\d ,]+)\s*(?:$|\n|\.)")
 _LENIENT = regex.compile(r"(?i)ANSWER\s*:\s*([A-Za-z\d ,]+)(?:[^\w]|\n|$|\.)")
 
 
-def _chosen(output: str, n_choices: int, *, several: bool) -> list[int]:
+def _choice_positions(output: str, n_choices: int, *, several: bool) -> list[int]:
     """Positions of the choices that an output selects, in order; empty if it selects no choice.
 
     Args:
@@ -308,7 +308,7 @@ class InspectJudge(Judge[Sample]):
             right = _right_choices(tuple(sample.targets), len(choices))
         except ValueError as error:
             return Verdict.unscored("unreadable_target", detail=str(error))
-        named = _chosen(sample.output, len(choices), several=self.multiple_correct)
+        named = _choice_positions(sample.output, len(choices), several=self.multiple_correct)
         if not named and right:
             return Verdict.unscored("no_choice")
         return Verdict.scored(named == right, ", ".join(str(choices[each])[:100] for each in named))

@@ -186,13 +186,13 @@ def _settled(typed: str, several: bool) -> list[str]:
     for match in reversed(deque(_STATED.finditer(plain), maxlen=20)):
         if not _NEGATION.search(match.group()):
             clause = _sentence_at(plain, match.end())
-            if found := _said(clause, several=several, is_last=False):
+            if found := _clause_result(clause, several=several, is_last=False):
                 return found
     if refuses(plain):
         return []
     pieces = deque((each for each in _sentences(plain)), maxlen=40)
     for sentence in reversed(pieces):
-        if found := _said(sentence[-REACH:], several=several, is_last=True):
+        if found := _clause_result(sentence[-REACH:], several=several, is_last=True):
             return found
     return []
 
@@ -221,7 +221,7 @@ def _sentences(plain: str) -> list[str]:
     return [*found, plain[start:]]
 
 
-def _said(clause: str, *, several: bool, is_last: bool) -> list[str]:
+def _clause_result(clause: str, *, several: bool, is_last: bool) -> list[str]:
     """Result of a clause: its first expression, or with `is_last` its last one."""
     whole = clause
     if is_last:

@@ -259,7 +259,7 @@ class NumberReader:
     def _settled(self, typed: str) -> Number | None:
         for pattern in (BOX, _HASHES):
             for match in reversed(deque(pattern.finditer(typed), maxlen=50)):
-                if (found := self._said(_plain(match.group("text")))) is not None:
+                if (found := self._clause_number(_plain(match.group("text")))) is not None:
                     return found
         plain = _plain(typed)
         for pattern in (_STATED, _RESULTING):
@@ -267,7 +267,7 @@ class NumberReader:
                 if not _NEGATION.search(match.group("between")):
                     clause = _clause("is " + plain[match.start("text") : match.start("text") + 300].lstrip())
                     if any(True for _ in self._places(clause)):
-                        return self._said(clause)
+                        return self._clause_number(clause)
         if refuses(plain):
             return None
         return self._concluded(typed, plain)
@@ -277,7 +277,7 @@ class NumberReader:
         bold = [
             each.group("text") for each in _BOLD.finditer(paragraph) if not _HEAD.match(each.group("text"))
         ]
-        if bold and (found := self._said(_plain(bold[-1]))) is not None:
+        if bold and (found := self._clause_number(_plain(bold[-1]))) is not None:
             return found
         if (begun := self._begun_with(plain)) is not None:
             return begun
@@ -306,27 +306,27 @@ class NumberReader:
             return place.number
         return None
 
-    def _said(self, clause: str) -> Number | None:
+    def _clause_number(self, clause: str) -> Number | None:
         """Number of a clause: the result of its last equation, or else its first number.
 
-        None if the clause has no number, or if the number is ambiguous as in `_chosen`.
+        None if the clause has no number, or if the number is ambiguous as in `_number_at`.
         """
         if (tail := _last_equation(clause)) is not None and (places := list(self._places(tail))):
-            return self._chosen(tail, places, 0)
+            return self._number_at(tail, places, 0)
         places = list(self._places(clause))
-        return self._chosen(clause, places, _kept(clause, places)[0]) if places else None
+        return self._number_at(clause, places, _main_indices(clause, places)[0]) if places else None
 
     def _concluding(self, sentence: str, places: list[_Place]) -> Number | None:
         """Result of the last sentence with a number: its last number that is not a comparison.
 
-        None if the number is ambiguous as in `_chosen`.
+        None if the number is ambiguous as in `_number_at`.
         """
         tail = _FURTHER.sub("", _last_equation(sentence) or "")
         if after := list(self._places(tail)):
-            return self._chosen(tail, after, _kept(tail, after)[0])
-        return self._chosen(sentence, places, _kept(sentence, places)[-1])
+            return self._number_at(tail, after, _main_indices(tail, after)[0])
+        return self._number_at(sentence, places, _main_indices(sentence, places)[-1])
 
-    def _chosen(self, text: str, places: list[_Place], index: int) -> Number | None:
+    def _number_at(self, text: str, places: list[_Place], index: int) -> Number | None:
         """The number at an index; None if it is an end of a range or one of two alternatives."""
         for one, other in ((index - 1, index), (index, index + 1)):
             if one >= 0 and other < len(places) and _is_open(text, places[one], places[other]):
@@ -402,7 +402,7 @@ def _last_equation(text: str) -> str | None:
     return None
 
 
-def _kept(text: str, places: Sequence[_Place]) -> Sequence[int]:
+def _main_indices(text: str, places: Sequence[_Place]) -> Sequence[int]:
     """Indices of the numbers that are not asides; all of them if all are asides."""
     kept = [index for index, each in enumerate(places) if not _is_aside(text, each)]
     return kept or range(len(places))
