@@ -47,7 +47,7 @@ def test_a_longer_list_goes_on_with_what_was_learned_and_the_answer_states_what_
     assert "winner       mumbles/plain" in said
     assert (
         "(at most 10% risk of error; a 5% risk of error was requested; candidates that were added after "
-        "scores had been seen raise it), if how often candidates were added did not depend on the scores"
+        "scores had been seen increase it), if how often candidates were added did not depend on the scores"
     ) in " ".join(said.split())
     assert f"added        mumbles/plain joined after {n_rounds} rounds" in said
     assert "mumbles/plain was added after scores on these examples were seen" in " ".join(said.split())

@@ -177,7 +177,7 @@ def test_a_place_for_its_files_that_cannot_be_written_ends_in_a_sentence(monkeyp
     monkeypatch.setattr("winnow.flows.prefect_support.server.has_own_server", lambda: False)
     (tmp_path / "file").touch()
     settle_environment(tmp_path)  # every command does, and most have no need of the place
-    refused = pytest.raises(PrefectServerFailed, match=r"no room for its files \(.*/file.*PREFECT_HOME")
+    refused = pytest.raises(PrefectServerFailed, match=r"cannot write its files \(.*/file.*PREFECT_HOME")
     with refused, prefect_server(tmp_path / log):
         raise AssertionError("a server came up")
 

@@ -283,4 +283,4 @@ def test_what_cannot_be_judged_again_ends_in_one_sentence(ended):
     assert rows(ended, "SELECT name FROM campaigns") == [(OLD,)]
     duels = duel_campaigns.write_duels(ended)
     assert winnow(ended, "run", str(duels), "--fork", "duels").returncode in (0, 3)
-    assert "'duels' asks for best-duel" in one_message(rescore(ended, name="duels"))
+    assert "'duels' has objective best-duel" in one_message(rescore(ended, name="duels"))
