@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len
 
@@ -10,12 +11,14 @@ from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
 from winnow.storage.engine.database import shown_url, storage_option
 from winnow.storage.errors import StorageError
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.answer.status_lines import named_winner, status_lines
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.changed_models import N_PROMPTS
 from winnow.tasks.campaign.look import Look
@@ -151,8 +154,22 @@ def further_lines(status: CampaignStatus) -> list[Line]:
     return [
         *(("check", warning.sentence) for warning in status.warnings),
         ("spent", _spent(status)),
-        ("budget", ", ".join(str(each) for each in status.budgets)),
+        ("budget", ", ".join(str(each) for each in _budgets(status))),
         ("coverage", _coverage(status)),
+    ]
+
+
+def _budgets(status: CampaignStatus) -> list[BudgetUsage]:
+    """The budgets; a limit on comparisons is shown as all evaluations if there are fewer.
+
+    The default budget is at least one round. Only duels can be repeated.
+    """
+    if traits_of(status.objective).compares_pairs:
+        return [*status.budgets]
+    most = max(status.totals["grid"], 1)
+    return [
+        replace(each, limit=min(each.limit, most)) if each.kind == "comparisons" else each
+        for each in status.budgets
     ]
 
 

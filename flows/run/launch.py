@@ -40,7 +40,12 @@ from winnow.tasks.candidates.model_refs import refuse_missing_function
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.setup.check import require_extras
-from winnow.tasks.setup.missing_models import missing_words, unstructured_words, with_models_there
+from winnow.tasks.setup.missing_models import (
+    ALLOW_MISSING,
+    missing_words,
+    unstructured_words,
+    with_models_there,
+)
 from winnow.tasks.setup.open_campaign import as_stored, change_campaign, open_campaign, resolved
 from winnow.tasks.setup.unintended_settings import unchanging_prompts
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -135,7 +140,9 @@ class Launch:
             pool=self._pool,
         )
 
-    def try_out(self, checked: ResolvedCampaign, n: int, *, keeps: bool = True) -> "Trial":
+    def try_out(
+        self, checked: ResolvedCampaign, n: int, *, keeps: bool = True, without: str = ALLOW_MISSING
+    ) -> "Trial":
         """Let every candidate answer some examples without storing a campaign; see `trial.try_out`.
 
         Args:
@@ -143,6 +150,7 @@ class Launch:
             n: Number of examples.
             keeps: Whether a missing SQLite file is created now. If False, `store` creates it later, with the
                 outputs of this trial.
+            without: How to begin without missing models, for the error message.
 
         Raises:
             SpecError: If the campaign's judge does not score single outputs by itself.
@@ -155,7 +163,7 @@ class Launch:
 
         require_scores(checked.spec)
         require_extras(checked)
-        found = with_models_there(checked, None).checked
+        found = with_models_there(checked, None, without=without).checked
         self._pool = self._stack.enter_context(engine_pool(found))
         if keeps or may_be_there(checked.spec.storage):
             database, _ = self._opened(checked.spec)

@@ -89,7 +89,7 @@ def validate(file: SpecFile, *, trust: bool = False) -> Validation:
         of_the_task=_of_the_task(checked) if "task" in file.values else None,
         missing=_missing(checked),
         permissions=tuple(_permissions(checked)),
-        warnings=tuple(_warnings(file, checked)),
+        warnings=tuple(warnings_before(file, checked)),
         notes=(
             *([] if resolution is None else [("new examples", resolution)]),
             *repeat_lines(expected_unsteady(checked)),
@@ -122,7 +122,8 @@ def _permissions(checked: ResolvedCampaign) -> Iterator[str]:
         yield f"{head}: it would {stored.describe(needed)}"
 
 
-def _warnings(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
+def warnings_before(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
+    """Sentences on likely mistakes in a valid campaign, before it runs."""
     identity = checked.identity()
     for warning in (
         own_judge(identity),

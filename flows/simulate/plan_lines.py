@@ -264,7 +264,7 @@ def _gap(plan: Plan, gap_of_grid: float) -> str:
 
 def _on_new(plan: Plan) -> list[tuple[str, str]]:
     found = plan.on_new_examples
-    return [] if found is None else [("new examples", resolution_words(found, "as assumed"))]
+    return [] if found is None else [("new examples", resolution_words(found))]
 
 
 def _about(value: float) -> str:

@@ -72,15 +72,13 @@ def expected_resolution(checked: ResolvedCampaign) -> str | None:
     if not has_resolution(checked):
         return None
     found = resolution_of(checked.n_selection_examples, len(checked.candidates), TYPICAL_DISAGREEMENT)
-    return resolution_words(found, "the median of close pairs in ten real tables")
+    return resolution_words(found)
 
 
-def resolution_words(found: Resolution, whence: str) -> str:
+def resolution_words(found: Resolution) -> str:
     """Sentence on the difference below which new examples will probably show nothing.
 
-    Args:
-        found: The resolution.
-        whence: Source of the share of examples on which two candidates disagree, as a clause.
+    It is that of an exact sign test of two candidates with scores of 0 and 1, scored on all examples.
     """
     given = f"with {count_of(found.examples, 'example')} and {count_of(found.candidates, 'candidate')}"
     shown = "probably no difference will be shown on new examples"
@@ -94,9 +92,8 @@ def resolution_words(found: Resolution, whence: str) -> str:
             needed = f"about {amount(_two_digits(found.needed))}"
         more = f"; {points(found.target)} would need {needed} examples"
     return (
-        f"{given}, {shown}{more} ({risk_of(LEVEL)}; exact sign test of two candidates with scores of 0 and 1 "
-        f"that disagree on {percentage(found.disagreement, 0)} of the examples, {whence}, and are scored on "
-        "all of them)"
+        f"{given}, {shown}{more} ({risk_of(LEVEL)}, if two candidates disagree on "
+        f"{percentage(found.disagreement, 0)} of the examples)"
     )
 
 

@@ -29,6 +29,9 @@ from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.text.phrases import count_of, list_of
 from winnow.tasks.text.printable import one_line
 
+ALLOW_MISSING = "begin without them: --allow-missing (execution.allow_missing: true)"
+"""How to begin without missing models; not every command has the option."""
+
 LONGEST_CAUSE = 300
 """Maximum length of the shown cause of a missing model, in characters."""
 
@@ -54,14 +57,16 @@ class Presence(NamedTuple):
     """An output of each model whose server ignores `structured_output`, by name."""
 
 
-def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Presence:
+def with_models_there(
+    checked: ResolvedCampaign, stored: JsonView | None, *, without: str = ALLOW_MISSING
+) -> Presence:
     """Send a request to each new model; leave out missing ones if the file allows it.
 
     Args:
         checked: The campaign as described by its file.
         stored: The identity of the stored campaign of this name; None if the campaign begins now. If it is
-            stored, requests
-            go only to models that are new to it and can join.
+            stored, requests go only to models that are new to it and can join.
+        without: How to begin without missing models, for the error message.
 
     Raises:
         ModelsMissing: A required model is missing.
@@ -73,7 +78,7 @@ def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Pre
     if stored is None:
         missing, ignoring = missing_models(checked, new)
         if missing and not checked.spec.execution.allow_missing:
-            raise ModelsMissing(_refusal(checked, missing))
+            raise ModelsMissing(_refusal(checked, missing, without=without))
         left = _without(checked, missing) if missing else checked
         return Presence(replace(left, left_out=dict(missing)), missing, ignoring)
     candidates = {each.model.name for each in checked.candidates}
@@ -211,7 +216,7 @@ def _without(checked: ResolvedCampaign, missing: Mapping[str, str]) -> ResolvedC
     try:
         return check_campaign(_spec_without(checked, missing.keys()), checked.dataset)
     except SpecError as error:
-        raise SpecError(f"without the unreachable {missing_words(missing)}: {error}") from error
+        raise SpecError(f"without the missing {missing_words(missing)}: {error}") from error
 
 
 def _spec_without(checked: ResolvedCampaign, names: Collection[str]) -> CampaignSpec:
@@ -240,7 +245,13 @@ def _spec_without(checked: ResolvedCampaign, names: Collection[str]) -> Campaign
     )
 
 
-def _refusal(checked: ResolvedCampaign, missing: Mapping[str, str], *, goes_on: bool = False) -> str:
+def _refusal(
+    checked: ResolvedCampaign,
+    missing: Mapping[str, str],
+    *,
+    goes_on: bool = False,
+    without: str = ALLOW_MISSING,
+) -> str:
     """Sentence with all missing models, their causes, and the remedy."""
     needed = [each.name for each in checked.models_needed if each.name in missing]
     is_all = all(each.model.name in missing for each in checked.candidates)
@@ -248,11 +259,10 @@ def _refusal(checked: ResolvedCampaign, missing: Mapping[str, str], *, goes_on: 
     if needed:
         remedy += f" (the campaign needs {list_of(needed)})"
     elif not is_all and not checked.spec.execution.allow_missing:
-        verb = "continue" if goes_on else "begin"
-        remedy += f", or {verb} without them: --allow-missing (execution.allow_missing: true)"
+        remedy += f", or {without.replace('begin', 'continue', 1) if goes_on else without}"
     so_far = "nothing changed" if goes_on else "no output was requested yet"
     of = count_of(len(checked.models_to_ask), "model")
-    return f"{len(missing)} of {of} cannot be reached: {missing_words(missing)}; {so_far}; {remedy}"
+    return f"{len(missing)} of {of} cannot be used: {missing_words(missing)}; {so_far}; {remedy}"
 
 
 def missing_words(missing: Mapping[str, str]) -> str:

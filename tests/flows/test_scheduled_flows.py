@@ -102,7 +102,7 @@ def test_a_firing_goes_on_without_models_that_cannot_be_asked_where_it_may(folde
     edit(folder, f"{{name: two, provider: transformers, model: {folder}/model-2, model_args: "
          "{max_model_len: 64}}", nobody)  # fmt: skip
     once = "execution.max_retries=0"
-    with pytest.raises(SpecError, match="1 of 2 models cannot be reached: 'two'"):
+    with pytest.raises(SpecError, match="1 of 2 models cannot be used: 'two'"):
         fired(folder, settings=[once])
     how, lines = fired(folder, settings=[once, "execution.allow_missing=true"])
     assert how == "done"

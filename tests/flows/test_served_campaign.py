@@ -123,7 +123,7 @@ def test_a_campaign_begins_once_its_models_can_be_asked_or_without_those_that_ca
         given = ("--set", "execution.max_retries=0")
         ran = run(campaign, *given)
         assert ran.returncode == 2
-        assert "winnow: 1 of 2 models cannot be reached: 'one' (" in ran.stderr
+        assert "winnow: 1 of 2 models cannot be used: 'one' (" in ran.stderr
         assert "no output was requested yet; correct them or start their servers, or begin" in ran.stderr
         assert len(ran.stderr.splitlines()) == 1
         assert {call.prompt for call in server.calls} <= {CONTROL.prompt}

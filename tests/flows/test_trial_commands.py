@@ -9,7 +9,7 @@ import pytest
 import typer
 import yaml
 from campaigns import one_message, status_json, winnow
-from faulty_server import SERVER_ERROR, always, faulty_server
+from faulty_server import SERVER_ERROR, UNKNOWN_MODEL, always, faulty_server
 from tiny_images import COLOURS, colours_in, png
 
 import winnow as library
@@ -73,9 +73,9 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
     assert ran.returncode == 0, ran.stderr
     said = ran.stdout
     assert said.startswith("tickets: 1 model x 2 prompts on 24 examples of tickets.csv, judge exact\n")
-    assert "guessed input   the column text (--input COLUMN)" in said
-    assert "guessed target  the column label (--target COLUMN)" in said
-    assert f"sends   prompts for at most 48 outputs to {server.url}" in said
+    assert "guessed  input   the column text (--input COLUMN)" in said
+    assert "guessed  target  the column label (--target COLUMN)" in said
+    assert f"sends    prompts for at most 48 outputs to {server.url}" in said
     assert said.count("   target  ") == 6
     rows = (folder / "tickets.csv").read_text().splitlines()
     shown = re.findall(r"example #(\d+) .*\n +input +(.*)\n", said)
@@ -153,9 +153,53 @@ def test_a_file_that_is_there_is_never_overwritten(folder, server):
 def test_without_a_terminal_only_yes_answers_the_question(folder, server):
     ran = compare(folder, server, *data())
     assert ran.returncode == 2
-    assert "you cannot be asked whether these scores are correct; if they are, add --yes" in one_message(ran)
+    assert "you cannot be asked whether these scores are correct; if they are, add --yes; " in one_message(
+        ran
+    )
+    assert one_message(ran).endswith("if not, try --judge contains")
     assert not (folder / "campaign.yaml").exists()
     assert not (folder / "winnow.db").exists()
+    of_contains = one_message(compare(folder, server, *data("--judge", "contains")))
+    assert of_contains.endswith("if not, try --judge normalised")
+
+
+def test_what_validate_warns_of_stands_before_the_question_and_with_yes(folder, server):
+    rows = (folder / "tickets.csv").read_text().splitlines()
+    without = [f"nothing {i}," for i in range(6)]
+    (folder / "tickets.csv").write_text("\n".join([*rows, rows[1], *without]) + "\n")
+    for ran in (compare(folder, server, *data()), compare(folder, server, *data("--yes"))):
+        shown = " ".join(ran.stdout.partition("\n1. ")[0].split())
+        assert "check: 6 of 31 examples have no target, such as " in shown
+        assert "check: a row is the same as an earlier row" in shown
+    checks = winnow(folder, "validate", "campaign.yaml").stdout.splitlines()
+    checks = [each for each in checks if each.startswith("check: ")]
+    assert len(checks) == 2
+    assert all(each in shown for each in checks)
+
+
+def test_a_wrong_model_name_ends_with_what_the_server_answered_and_a_remedy_of_this_command(folder):
+    script = lambda call: None if call.body["model"] == "qwen" else UNKNOWN_MODEL  # noqa: E731
+    with faulty_server(script, reply=reply, model="qwen") as server:
+        ran = winnow(
+            folder, "compare", *data("--yes", "--judge", "exact"), "--prompt", TERSE,
+            "--model", f"{server.url}#qwen", "--model", f"{server.url}#qwne",
+        )  # fmt: skip
+    said = one_message(ran)
+    assert "1 of 2 models cannot be used: 'qwne' (" in said
+    assert "does not have the model (404: " in said
+    assert "it lists qwen" in said
+    assert said.endswith("correct them or start their servers, or leave out their --model")
+
+
+@pytest.mark.parametrize("budget", [(), ("--budget", "32")])
+def test_the_shown_budget_is_at_most_every_candidate_on_every_example(folder, server, budget):
+    rows = (folder / "tickets.csv").read_text().splitlines()
+    (folder / "tickets.csv").write_text("\n".join(rows[:12]) + "\n")
+    said = compare(folder, server, *data("--yes", "--judge", "exact", *budget)).stdout
+    said += winnow(folder, "status", "tickets").stdout
+    assert "at most 22 outputs" in said
+    assert said.count("comparisons 22 of 22\n") == 2
+    assert "of 32" not in said
 
 
 @pytest.mark.parametrize("yes", [True, False])
@@ -208,7 +252,7 @@ def test_several_models_and_one_prompt_from_a_file(folder, server):
 def test_without_a_prompt_one_is_guessed(folder, server):
     ran = compare(folder, server, "--model", f"{server.url}#other", *data("--yes"), prompts=())
     prompt = "{{ text }}\\n\\nAnswer with one of these alone: billing, bug, shipping."
-    assert f'guessed prompt  "{prompt}" (--prompt TEMPLATE)' in ran.stdout
+    assert f'guessed  prompt  "{prompt}" (--prompt TEMPLATE)' in ran.stdout
 
 
 def test_a_run_takes_over_the_engines_that_its_trial_loaded(folder, server, monkeypatch):

@@ -73,7 +73,7 @@ def test_a_campaign_is_refused_in_one_sentence_with_all_models_that_cannot_be_as
     with knowing("served") as server, pytest.raises(ModelsMissing) as refused:
         stored(in_three(server, dead))
     said = str(refused.value)
-    assert said.startswith("2 of 3 models cannot be reached: 'two' (")
+    assert said.startswith("2 of 3 models cannot be used: 'two' (")
     assert f"{server.url} does not have the model (404: The model does not exist.)" in said
     assert "it lists served" in said
     assert f"and 'three' ({dead} gave no answer" in said
@@ -144,7 +144,7 @@ def test_what_joins_is_asked_before_it_does_and_what_may_not_join_is_refused_as_
         begun, more = served_model(server.url), served_model(server.url, "two", model="servd")
         growing = {"selector": {"name": "champion"}}
         stored(served_spec(begun, **growing))
-        with pytest.raises(ModelsMissing, match="1 of 2 models cannot be reached: 'two'"):
+        with pytest.raises(ModelsMissing, match="1 of 2 models cannot be used: 'two'"):
             stored(served_spec(begun, more, **growing))
         _, names, _ = stored(served_spec(begun, more, **growing, execution=MAY_MISS))
         assert names == ["one/p0", "one/p1"]

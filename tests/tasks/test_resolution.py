@@ -9,11 +9,10 @@ from winnow.tasks.setup.load import check_campaign_file
 
 
 def test_the_sentence_names_examples_candidates_difference_and_what_a_smaller_one_needs():
-    assert resolution_words(resolution_of(300, 5, 0.18), "as assumed") == (
+    assert resolution_words(resolution_of(300, 5, 0.18)) == (
         "with 300 examples and 5 candidates, a difference below 6.7 points will probably not be shown on new "
-        "examples; 2 points would need about 3,000 examples (5% risk of error; exact sign test of two "
-        "candidates with scores of 0 and 1 that disagree on 18% of the examples, as assumed, and are "
-        "scored on all of them)"
+        "examples; 2 points would need about 3,000 examples (5% risk of error, if two candidates "
+        "disagree on 18% of the examples)"
     )
 
 
@@ -36,7 +35,7 @@ def test_the_sentence_names_examples_candidates_difference_and_what_a_smaller_on
     ],
 )
 def test_what_cannot_be_shown_or_is_shown_already_has_no_number(n_examples, disagreement, said):
-    assert said in resolution_words(resolution_of(n_examples, 5, disagreement), "as assumed")
+    assert said in resolution_words(resolution_of(n_examples, 5, disagreement))
 
 
 def test_more_candidates_and_fewer_examples_show_less():

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from winnow.tasks.engines.protocol import ModelRef
     from winnow.tasks.setup.yaml_file import SpecFile
 
+WITHOUT = "leave out their --model"
+"""How this command begins without missing models."""
+
 SHOWN = 6
 """Number of outputs shown before the campaign begins."""
 
@@ -125,11 +128,12 @@ def compare(
     )
     with logged(log_format, log_level), launching() as launch:
         approve = approving(Trust(everything=trust, asks=True))
-        checked = check_spec_file(_file(out, values, model, prompt or []), approve, launch.recall)
-        print("\n".join(_guesses(asked, checked)), flush=True)
-        trial = launch.try_out(checked, -(-SHOWN // len(checked.candidates)), keeps=False)
+        file = _file(out, values, model, prompt or [])
+        checked = check_spec_file(file, approve, launch.recall)
+        print("\n".join([*_guesses(asked, checked), *_warnings(file, checked), ""]), flush=True)
+        trial = launch.try_out(checked, -(-SHOWN // len(checked.candidates)), keeps=False, without=WITHOUT)
         _show(trial)
-        if not (yes or _confirm(trial)):
+        if not (yes or _confirm(trial, checked.spec.judge.type)):
             _print_other_judges(trial, checked, out)
             if asked.written is not None:
                 asked.written.unlink(missing_ok=True)
@@ -252,17 +256,29 @@ def _guesses(asked: "Examples", checked: "ResolvedCampaign") -> list[str]:
         f"{spec.name}: {count_of(len(spec.models), 'model')}{prompts} on "
         f"{examples} of {one_line(asked.path)}, judge {spec.judge.type}"
     ]
-    lines += [line for each in asked.guessed for line in hanging("  guessed ", one_line(each), width)]
+    lines += [line for each in asked.guessed for line in hanging("  guessed  ", one_line(each), width)]
     servers = {_server_of(each) for each in checked.models if each.provider in REMOTE}
     servers |= {agent.server for _, agent in agents_of(spec) if agent.server is not None}
     if servers:
         to = " and ".join(sorted(map(one_line, servers)))
         lines += hanging(
-            "  sends   ", f"prompts for at most {count_of(checked.most, 'output')} to {to}", width
+            "  sends    ", f"prompts for at most {count_of(checked.most, 'output')} to {to}", width
         )
     if (resolution := expected_resolution(checked)) is not None:
-        lines += hanging("  tells   ", resolution, width)
-    return [*lines, ""]
+        lines += hanging("  can show ", resolution, width)
+    return lines
+
+
+def _warnings(file: "SpecFile", checked: "ResolvedCampaign") -> list[str]:
+    """Lines on likely mistakes, as `winnow validate` prints them."""
+    from winnow.flows.reports.output import terminal_width
+    from winnow.flows.reports.summary import hanging
+    from winnow.flows.run.validation import warnings_before
+    from winnow.tasks.text.printable import one_line
+
+    width = terminal_width(sys.stdout)
+    found = warnings_before(file, checked)
+    return [line for each in found for line in hanging("check: ", one_line(each), width)]
 
 
 def _server_of(model: "ModelRef") -> str:
@@ -282,7 +298,7 @@ def _show(trial: "Trial") -> None:
     print("\n".join(trial_lines(trial, terminal_width(sys.stdout), SHOWN)), flush=True)
 
 
-def _confirm(trial: "Trial") -> bool:
+def _confirm(trial: "Trial", judge: str) -> bool:
     """Ask in the terminal whether the outputs are scored correctly.
 
     Raises:
@@ -290,7 +306,8 @@ def _confirm(trial: "Trial") -> bool:
     """
     if not can_ask(sys.stdout):
         raise SpecError(
-            "not a terminal, so you cannot be asked whether these scores are correct; if they are, add --yes"
+            "not a terminal, so you cannot be asked whether these scores are correct; if they are, add "
+            f"--yes; if not, try --judge {'normalised' if judge == 'contains' else 'contains'}"
         )
     return typer.confirm("Are these scores correct?", default=not trial.warnings)
 
