@@ -5,6 +5,7 @@ Rows are dictionaries in a defined order.
 
 from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
+from itertools import compress
 from typing import Any
 
 from sqlalchemy import CursorResult, Select, case, func, or_, select
@@ -101,6 +102,13 @@ def eliminations(session: Session, campaign_id: int) -> list[Row]:
     columns = (names, decision.status, *(decision.bets[each] for each in BET_LISTS))
     rows = [dict(zip(ELIMINATIONS, row, strict=True)) for row in zip(*columns, strict=True)]
     return sorted(rows, key=lambda row: (row["out_at"] is None, row["out_at"] or 0))
+
+
+def names_out(session: Session, campaign_id: int) -> frozenset[str]:
+    """Names of the candidates that are out after the latest decision, see `record_types.is_out`."""
+    decision = latest_decision(session, campaign_id)
+    are_out = decision.are_out if decision else ()
+    return frozenset(compress(candidate_names(session, campaign_id), are_out))
 
 
 def comparisons(

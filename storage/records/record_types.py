@@ -324,6 +324,23 @@ class NewDecision:
 
 SET_ASIDE = ("dropped", "removed")
 """Statuses of candidates that can no longer be the best."""
+OUT = frozenset({*SET_ASIDE, "eliminated", "infeasible", "unfit", "refuted", "worse"})
+"""Statuses of candidates that are no longer in question and are not part of the answer."""
+THE_ANSWER = ("best", "top", "tied", "chosen")
+"""Statuses of candidates that are part of the answer."""
+
+
+def is_out(status: str, out_in_round: float | None) -> bool:
+    """Whether a candidate is eliminated, dropped or removed.
+
+    The status alone does not tell for candidates that are active or not-better. They are eliminated if bets
+    eliminated them up to epsilon. Without that, a not-better candidate can equal the best one.
+
+    Args:
+        status: Status of the candidate.
+        out_in_round: Round in which bets eliminated the candidate; None if they did not.
+    """
+    return status in OUT or (out_in_round is not None and status not in THE_ANSWER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,6 +366,12 @@ class DecisionRecord:
     n_joined: int = 0
     """Number of candidates added after the decision.
     In a benchmark, the best candidate is then open again."""
+
+    @property
+    def are_out(self) -> list[bool]:
+        """Whether each candidate is out, see `is_out`."""
+        rounds = self.bets["out_in_round"] if self.bets else [None] * len(self.status)
+        return list(map(is_out, self.status, rounds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Set
 from math import sqrt
 
 from winnow.storage.json_types import Row
-from winnow.storage.queries.campaign_views import leaderboard
+from winnow.storage.queries.campaign_views import leaderboard, names_out
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.costs import CandidateTexts, reported_by_candidate, texts_by_candidate
 from winnow.storage.records.campaigns import candidate_names
@@ -18,7 +18,6 @@ from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights, reporting_models
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts, Tallies, Tally
-from winnow.tasks.queries.warnings.from_outputs import OUT
 from winnow.tasks.spec.stored_spec import grouping_of
 
 Z = 1.959963984540054
@@ -147,9 +146,10 @@ def pareto(look: Look) -> list[Row]:
         for row in leaderboard(look.session, look.record.id)
         if row["candidate"] in texts
     ]
+    out = names_out(look.session, look.record.id)
     by = "tokens" if any(row["cost"] is None for row in rows) else "cost"
     time = "seconds" if any(row["latency"] is None for row in rows) else "latency"
-    left = [row for row in rows if row["estimate"] is not None and row["status"] not in OUT]
+    left = [row for row in rows if row["estimate"] is not None and row["candidate"] not in out]
     return [
         {**row, "pareto": row in left and not any(_beats(other, row, by, time) for other in left)}
         for row in rows

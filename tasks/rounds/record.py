@@ -21,6 +21,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import (
     EQUAL_OUTPUTS,
+    THE_ANSWER,
     CampaignRecord,
     NewComparison,
     NewDecision,
@@ -144,10 +145,6 @@ def _of_claim(decision: Decision) -> dict[str, object]:
     """The claim as JSON; the decision's `excess`, if any, is a further field."""
     claim = asdict(decision.claim)
     return claim if decision.excess is None else {**claim, "excess": asdict(decision.excess)}
-
-
-THE_ANSWER = ("best", "top", "tied", "chosen")
-"""Statuses of candidates that are part of the answer."""
 
 
 def _of_bets(bets: Bets, status: Sequence[ArmStatus]) -> dict[str, list[float | None]]:

@@ -6,7 +6,7 @@ import pytest
 from campaigns import winnow
 from dashboard_tables import click_on, script
 from report_campaigns import change, decided_campaign, duelled_campaign, scored_campaign
-from stored_campaigns import new_database
+from stored_campaigns import new_database, store_campaign
 from streamlit.testing.v1 import AppTest
 from waiting import PATIENCE_S
 
@@ -82,6 +82,16 @@ def test_failures_differences_and_the_eliminated_are_one_click_away(decided):
     show(page, "Differs")  # no example was given to two candidates
     assert not page.dataframe
     assert "No comparison matches." in [each.value for each in page.text]
+
+
+def test_candidates_that_bets_eliminated_up_to_epsilon_are_among_the_eliminated(tmp_path):
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"))
+    bets = {"wealths": [1.0, 30.0, 25.0], "levels": [20.0] * 3}
+    bets |= {"out_in_round": [None, 0, None], "out_at": [None, 3, None]}
+    status = ["best", "not-better", "not-better"]  # c, which was not eliminated, can equal a
+    round_ = campaign.plan(0, [0, 1, 2], [0, 1, 2])
+    campaign.finish(round_, [1.0, 0.0, 1.0], best=0, status=status, bets=bets, stop=True, reason="confident")
+    assert rows(show(opened(), "Eliminated")) == [("b", "e1")]
 
 
 def test_a_candidate_fails_the_duels_that_it_lost(tmp_path):

@@ -2,6 +2,7 @@
 
 import itertools
 import struct
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -10,12 +11,13 @@ from property_settings import tries
 from sqlalchemy import func, select, text
 from stored_campaigns import NOW, decision, store_campaign
 
+from winnow.algorithms.claims import ArmStatus
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Bet, Candidate, Decision, Difference, Ranking, Round, Standing
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import candidate_states
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.record_types import NewCandidate
+from winnow.storage.records.record_types import OUT, THE_ANSWER, NewCandidate, is_out
 
 NAMES = (f"campaign-{number}" for number in itertools.count())
 TABLES = (Standing, Ranking, Difference, Bet)
@@ -227,3 +229,14 @@ def test_the_view_has_a_row_where_something_changed(campaign):
         (0, "c", None, "active"),
         (1, "b", 0.25, "eliminated"),
     ]
+
+
+def test_bets_decide_who_is_out_where_the_status_leaves_it_open():
+    open_ = {"active", "not-better", "certified", "passed", "untested", "baseline", "no-worse", "better"}
+    assert OUT | {*THE_ANSWER} | open_ == {*get_args(ArmStatus)}
+    assert all(is_out(each, None) and is_out(each, 3) for each in OUT)
+    assert not any(is_out(each, 3) for each in THE_ANSWER)
+    assert not is_out("not-better", None)
+    assert not is_out("active", None)
+    assert is_out("not-better", 0)
+    assert is_out("active", 0)

@@ -18,6 +18,7 @@ from winnow.flows.reports.html.sections import standard
 from winnow.storage.queries.costs import CandidateTexts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.candidate_states import COUNTED, STATS
+from winnow.storage.records.record_types import is_out
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data import tag_counts
 from winnow.tasks.data.tag_counts import TagCounts, values_of
@@ -301,6 +302,9 @@ def unbeaten(monkeypatch, **candidates):
         )
         for name, (_, _, mean, deviation) in candidates.items()
     }
+    rounds = {"not-better": 0}  # all others have their end from the status alone
+    out = {row["candidate"] for row in board if is_out(row["status"], rounds.get(row["status"]))}
+    monkeypatch.setattr(pareto_module, "names_out", lambda *_: out)
     monkeypatch.setattr(pareto_module, "leaderboard", lambda *_: board)
     monkeypatch.setattr(pareto_module, "texts_by_candidate", lambda *_: texts)
     monkeypatch.setattr(pareto_module, "price_weights", lambda *_: None)
@@ -321,6 +325,7 @@ def unbeaten(monkeypatch, **candidates):
         ({"a": ("tied", 0.9, 2.0, 0.5), "b": ("tied", 0.9, 2.4, 0.5)}, {"a"}),
         # Fast, and out; who is out beats nobody.
         ({"a": ("best", 0.9, 2.0, 0.5), "b": ("eliminated", 0.7, 1.0, 0.5)}, {"a"}),
+        ({"a": ("best", 0.9, 2.0, 0.5), "b": ("not-better", 0.0, 1.0, 0.5)}, {"a"}),
         ({"a": ("infeasible", 0.9, 2.0, 0.5), "b": ("best", 0.7, 2.0, 0.5)}, {"b"}),
         ({"a": ("baseline", 0.9, 2.0, 0.5), "b": ("worse", 0.7, 1.0, 0.5)}, {"a"}),
         ({"a": ("best", 0.9, 2.0, 0.5), "b": ("active", None, 1.0, 0.5)}, {"a"}),

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from winnow.algorithms.claims import Assumption, Raise
 from winnow.storage.objectives import traits_of
+from winnow.storage.records.record_types import SET_ASIDE, is_out
 from winnow.tasks.answer.model import Answer, Unscored
 from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.spec.stored_spec import estimated_value
@@ -227,14 +228,14 @@ def out_lines(answer: Answer) -> list[Line]:
 
     A chosen cheaper candidate does not count: it is eliminated as the best, but it is the answer.
     """
-    found = (each for each in answer.candidates if each.out_in_round is not None)
-    out = [each for each in found if each.name != answer.chosen]
+    all_ = [each for each in answer.candidates if is_out(each.status, each.out_in_round)]
+    out = [each for each in all_ if each.out_in_round is not None]
     if not out:
         return _eliminated_lines(answer)
     last = max(out, key=lambda each: each.out_in_round or 0)
     when = f"{rounds((last.out_in_round or 0) + 1)} and {amount(last.out_at or 0)} comparisons"
     when += ", including those without an output" if answer.lacks_texts or answer.without_text else ""
-    all_ = {each.name for each in out} | {*answer.named("eliminated", "infeasible", "unfit")}
+    all_ = [each for each in all_ if each in out or each.status not in SET_ASIDE]
     by_bets = "the last" if len(all_) == len(out) else f"{len(out)} of them by bets, the last of these"
     said = f"{len(all_)} of {len(answer.candidates)} candidates, {by_bets} ({last.name}) after {when}"
     # Tables show these as active: bets eliminated them only up to epsilon.

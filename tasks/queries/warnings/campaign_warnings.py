@@ -15,7 +15,7 @@ from winnow.storage.queries.candidate_outputs import ids_without_point
 from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.record_types import SET_ASIDE, CampaignRecord, DecisionRecord
+from winnow.storage.records.record_types import OUT, SET_ASIDE, CampaignRecord, DecisionRecord
 from winnow.tasks.answer.unit_costs import engines_by_model
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import ELSEWHERE
@@ -23,7 +23,6 @@ from winnow.tasks.judges.asking.calls import FALLS_BACK, TOO_FEW_JUDGES, VERDICT
 from winnow.tasks.queries.warnings.from_outputs import (
     FEWEST_WITHOUT_POINT,
     MOST_FLAGGED,
-    OUT,
     output_warnings,
 )
 from winnow.tasks.queries.warnings.from_spec import (

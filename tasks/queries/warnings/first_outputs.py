@@ -225,7 +225,7 @@ def looked_so_far(
     return Looked(
         counts=counts,
         model=str(candidate.model.get("name")),
-        status="active",
+        out=None,
         settings=Settings.from_record(candidate.model, candidate.sampling),
         outputs=[each for each, _ in outputs],
         is_cut=campaign.checked.cuts_at_stop,

@@ -73,9 +73,6 @@ MOST_SHOWN = 60
 OF_TARGETS = frozenset({"no_target", "unreadable_target"})
 """Reasons of comparisons without an outcome that are not caused by the output."""
 
-OUT = frozenset({"eliminated", "dropped", "infeasible", "unfit", "refuted", "worse"})
-"""Statuses of candidates that are no longer in question."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
@@ -83,7 +80,8 @@ class Looked:
 
     counts: CandidateCounts
     model: str
-    status: str
+    out: str | None
+    """How the candidate was eliminated or dropped, in words; None while it is in question."""
     settings: Settings
     outputs: Sequence[JudgedOutput]
     is_cut: bool
@@ -131,7 +129,7 @@ def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
         return []
     made_of = settings_of(look.session, [each.id for each in counts])
     decision = outcome_records.latest_decision(look.session, look.record.id)
-    statuses = dict(enumerate(decision.status if decision else ()))
+    endings = dict(enumerate(map(_ending, decision.status, decision.are_out) if decision else ()))
     is_duel = traits_of(look.record.objective).compares_pairs
     found = []
     for each in counts:
@@ -146,7 +144,7 @@ def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
         looked = Looked(
             counts=each,
             model=str(model.get("name")),
-            status=statuses.get(each.position, "active"),
+            out=endings.get(each.position),
             settings=Settings.from_record(model, sampling),
             outputs=outputs,
             is_cut=cuts_at_stop(look.record.spec),
@@ -170,14 +168,18 @@ def leaves_thoughts_out(spec: JsonView, text: str) -> bool:
     return is_left_out and ("code" not in names or (text.lstrip().startswith(START) and END in text))
 
 
+def _ending(status: str, is_out: bool) -> str | None:
+    """Status of a candidate that is out, in words; None for other candidates."""
+    if not is_out:
+        return None
+    return "eliminated up to epsilon" if status == "active" else status
+
+
 def _named(found: Sequence[Looked]) -> str:
     """Names of candidates, with the status of eliminated ones."""
-    statuses = {each.status for each in found}
-    if len(statuses) == 1 and statuses <= OUT:
-        return f"{list_of([each.counts.name for each in found])} ({statuses.pop()})"
-    return list_of(
-        [f"{each.counts.name} ({each.status})" if each.status in OUT else each.counts.name for each in found]
-    )
+    if len(out := {each.out for each in found}) == 1 and None not in out:
+        return f"{list_of([each.counts.name for each in found])} ({out.pop()})"
+    return list_of([f"{each.counts.name} ({each.out})" if each.out else each.counts.name for each in found])
 
 
 def coverage(look: Look) -> list[Row]:
@@ -240,7 +242,7 @@ def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
 def _in_order(shares: Sequence[_Share]) -> list[_Share]:
     """Shares that deserve a warning: eliminated candidates first, then by share."""
     most = [each for each in shares if each.is_most]
-    return sorted(most, key=lambda each: (each.of.status not in OUT, -each.part / each.all_))
+    return sorted(most, key=lambda each: (each.of.out is None, -each.part / each.all_))
 
 
 def about(shares: Sequence[_Share]) -> tuple[str, ...]:
@@ -375,7 +377,7 @@ def _of_fault(found: Sequence[Looked], fault: Warned, *, is_part: bool) -> Campa
     shares = _in_order(shares) if is_part else shares
     if not _is_worth_saying(shares):
         return None
-    first = max(shares, key=lambda each: (each.is_most, each.of.status in OUT, each.part)).of
+    first = max(shares, key=lambda each: (each.is_most, each.of.out is not None, each.part)).of
     one, several = SAID[fault]
     words = one if sum(each.part for each in shares) == 1 else several
     return CampaignWarning(
@@ -510,7 +512,7 @@ def _without_point(
         and len(each.outputs) >= fewest
         and each.counts.name not in known
         and not all(output.reason in OF_TARGETS for output in each.outputs)
-        and (has_ended or each.status in OUT or len(each.outputs) >= FEWEST_WITHOUT_POINT)
+        and (has_ended or each.out or len(each.outputs) >= FEWEST_WITHOUT_POINT)
     ]
     by_cause: dict[Kind, list[Looked]] = {}
     for each in suspects:
@@ -633,7 +635,7 @@ def _use_choice(labels: Sequence[str]) -> str:
 def _zero(
     campaign: CampaignRecord, cause: Kind, found: Sequence[Looked], labels: Sequence[str]
 ) -> CampaignWarning:
-    ordered = sorted(found, key=lambda each: (each.status not in OUT, -len(each.outputs)))
+    ordered = sorted(found, key=lambda each: (each.out is None, -len(each.outputs)))
     outputs = [(each, output) for each in ordered for output in each.outputs]
     n, (looked, shown) = len(outputs), outputs[0]
     scored = any(each.counts.scored for each in found)

@@ -23,10 +23,8 @@ from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.queries.browse import Choices, Filters, Kind, Place
+from winnow.storage.queries.campaign_views import names_out
 from winnow.storage.records.record_types import CampaignRecord
-from winnow.tasks.campaign.look import Look
-from winnow.tasks.queries.views import ask
-from winnow.tasks.queries.warnings.from_outputs import OUT
 
 ANYTHING, SCORED, UNSCORED = "any", "has an outcome", "has none"
 BECAUSE = "none: "
@@ -195,8 +193,7 @@ def show() -> None:
 def _browse(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
     with read_session() as session:
         choices = browse_views.choices(session, campaign.id)
-        board = ask(Look(session, campaign), "leaderboard")
-        eliminated = [row["candidate"] for row in board if row["status"] in OUT]
+        eliminated = sorted(names_out(session, campaign.id))
     filters = ask_filters(choices, campaign, eliminated)
     starts: list[Place] = opened_pages(STARTS, (campaign.id, filters), _linked_page)
     rows = _read(campaign, filters, starts[-1])

@@ -97,7 +97,7 @@ def _lead(look: Look, axis: str) -> Section | None:
         return None
     behind.sort(key=lambda row: row["lead"])
     rows, cut = first_of(behind, look.record.name, "leaderboard")
-    open_ = {each.name for each in standings if each.status == "active"}
+    open_ = {each.name for each in standings if each.status == "active" and each.out_in_round is None}
     diamond = " A diamond is a candidate that is not eliminated." if open_ else ""
     return Section(
         name="lead",
