@@ -467,8 +467,8 @@ def _refuse_partial(place: str, row: Row, path: str) -> None:
     if isinstance(row, PartialRow):
         column, holds = next(iter(row.left_out.items()))
         raise DatasetError(
-            f"{place}: column {column!r} contains {holds}, which is not text, a number, a list or an object; "
-            "convert or remove the column",
+            f"{place}: column {column!r} contains {holds}, and not text, a finite number, a list or an "
+            "object; convert or remove the column",
             path,
         )
 

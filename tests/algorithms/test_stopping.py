@@ -221,7 +221,7 @@ def test_a_campaign_that_stops_by_intervals_cannot_do_without():
 def test_scores_and_intervals_that_do_not_agree_end_the_campaign():
     stopping, matrix = rule([[1.0] * 5, [0.0] * 5])
     matrix.tell(Batch([0] * 5, range(5, 10)), [1.0] * 5)  # and the intervals are not told
-    with pytest.raises(ImpossibleState, match=r"arm 0 .* interval from 0.5 to 1 reaches beyond 1 to 1"):
+    with pytest.raises(ImpossibleState, match=r"arm 0: .* interval from 0.5 to 1 reaches beyond 1 to 1"):
         stopping.decision()
 
 

@@ -75,7 +75,10 @@ def test_users_of_another_server_are_told_when_it_fires_too_early(cron, zone, fo
 
 def test_the_sentence_names_the_night_and_both_times(monkeypatch):
     when = When(cron="30 2 * * *", interval=None, timezone="Europe/Berlin")
-    assert "skip 02:30, and this Prefect server fires at 01:30; choose a time" in when.early_firing()
+    assert (
+        "skip 02:30, and this Prefect server fires at 01:30; to avoid that, choose a time"
+        in when.early_firing()
+    )
     assert When(cron=None, interval=60.0, timezone=None).early_firing() is None
     monkeypatch.setattr(trigger, "early_firing", lambda *_: _nothing())
     assert when.early_firing() is None

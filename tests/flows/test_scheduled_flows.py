@@ -339,8 +339,8 @@ def test_a_served_schedule_and_one_of_a_work_pool_do_not_take_each_other_s_place
     scheduled = Scheduled(spec=file, settings=[], storage=None, name=name, when=when)
     served = deployment_of(scheduled).apply()
     refused = one_message(winnow(folder, *often, "--work-pool", pool))
-    assert f"'{name}' is the schedule of {file} that is served from a terminal, " in refused
-    assert "end it there with Ctrl-C or give another --name" in refused
+    assert f"'{name}' is the schedule of {file}, served from a " in refused
+    assert "end it there with Ctrl-C, or give another --name" in refused
     assert refused.endswith(delete)
     assert work_pools.crons(f"scheduled-campaign/{name}") == ["0 0 2 1 *"]
     with work_pools.client_of_prefect() as client:

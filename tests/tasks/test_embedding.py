@@ -198,7 +198,7 @@ REFUSED = {
         f'{{"id": "e0", "vector": [1{"0" * 400}]}}',
         "line 1: the vector is not a list of numbers",
     ),
-    "infinite": ('{"id": "e0", "vector": [Infinity]}', "line 1: column 'vector' holds an infinite number"),
+    "infinite": ('{"id": "e0", "vector": [Infinity]}', "line 1: column 'vector' contains an infinite number"),
 }
 
 
