@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from winnow.algorithms.claims import ArmStatus, Assumption, Claim
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import Traits, traits_of
+from winnow.storage.queries import matrix
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import all_scores_are_zero
 from winnow.storage.queries.campaign_views import metrics as metric_means
@@ -136,9 +137,11 @@ def answer_of(
     answer = replace(answer, excess=excess_of(look.names, decision, answer))
     answer = with_rival(look, answer)
     limit = _limit(answer, stopped_by, budgets)
+    answer = replace(answer, known=_known(look, answer))
     return replace(
         answer,
-        known=_known(look, answer),
+        scored=_scored(look, answer),
+        measured=_measured(look, answer),
         limit=limit,
         also_spent=() if limit is None else _also_spent(limit, budgets),
     )
@@ -310,7 +313,7 @@ def _known(look: Look, answer: Answer) -> frozenset[str]:
     """
     if not traits_of(answer.objective).looks_for_best:
         return frozenset()
-    spoken_of = {answer.best, *answer.top, answer.runner_up and answer.runner_up.name}
+    spoken_of = {answer.best, *answer.top, *answer.tied, answer.runner_up and answer.runner_up.name}
     if answer.baseline is not None:  # each candidate is compared with the baseline
         spoken_of = {each.name for each in answer.candidates}
     points = {each.name for each in answer.candidates if each.lower is not None and each.lower == each.upper}
@@ -328,6 +331,35 @@ def _known(look: Look, answer: Answer) -> frozenset[str]:
         return all(scored.get(rival) == answer.n_examples for rival in rivals)
 
     return frozenset(name for name in asked if is_known(name))
+
+
+def _scored(look: Look, answer: Answer) -> tuple[int, float] | None:
+    """Number of the best candidate's scored examples, and their plain mean, as in `Answer.scored`."""
+    traits = traits_of(answer.objective)
+    if answer.best is None or answer.groups is not None or answer.judged is not None:
+        return None
+    if not traits.looks_for_best or traits.compares_pairs or answer.is_known(answer.best):
+        return None
+    if answer.held_out is None:
+        return paired_views.count_and_mean(look.session, look.record.id, answer.best)
+    from winnow.tasks.objectives.best_mean.holdout.results import selection_outcomes
+
+    (told,) = selection_outcomes(look, [answer.best])
+    scores = [outcome for outcome in told if outcome is not None]
+    return (len(scores), fsum(scores) / len(scores)) if scores else None
+
+
+def _measured(look: Look, answer: Answer) -> dict[str, tuple[int, float]]:
+    """Plain differences of candidates to the baseline, as in `Answer.measured`."""
+    if answer.baseline is None or answer.outcome is None or spares(look.record.spec):
+        return {}
+    others = [each.name for each in answer.candidates if each.name != answer.baseline]
+    pairs = {name: matrix.pair(look.session, look.record.id, name, answer.baseline) for name in others}
+    return {
+        name: (each.both, each.mean_difference)
+        for name, each in pairs.items()
+        if each.mean_difference is not None
+    }
 
 
 def standings_of(

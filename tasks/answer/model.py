@@ -206,6 +206,14 @@ class Answer:
     """Names of candidates with exact means, because they are scored on every example.
     Only the best candidates and the runner-up are looked up, or, for a gate, the baseline and all candidates.
     """
+    scored: tuple[int, float] | None = None
+    """Number of the best candidate's scored examples, and their plain mean.
+    None if its mean is exact, without scores, for means of groups, and for questions without means.
+    """
+    measured: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    """For an ended gate: number of examples scored for a candidate and for the baseline, and the mean
+    difference on them; without candidates that have no such example.
+    """
     plugin: str | None = None
     """Name of the third-party selector, whose guarantee Winnow has not verified; None for a built-in
     selector.
@@ -364,13 +372,19 @@ class Answer:
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """Names of the candidates tied for first place."""
-        return self.named("tied")
+        """Names of the candidates tied for first place: the best one, then by estimate.
+
+        With `top_m`: of those tied for the last places, by arm.
+        """
+        return self._best_first("tied") if self.top_m == 1 else self.named("tied")
 
     @property
     def top(self) -> tuple[str, ...]:
         """Names of the candidates shown to be among the m best and not tied, best first."""
-        found = [each for each in self.candidates if each.status == "top"]
+        return self._best_first("top")
+
+    def _best_first(self, status: ArmStatus) -> tuple[str, ...]:
+        found = [each for each in self.candidates if each.status == status]
         found.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
         return tuple(each.name for each in found)
 

@@ -83,7 +83,9 @@ def test_a_gate_that_fails_is_told_as_json_and_as_a_text_for_slack(tmp_path, mon
     assert ["worse", text["text"].split("worse: ")[1].split("\n")[0]] in message["lines"]
     first, said, line = text["text"].split("\n")[:3]
     assert first == "survivor: worse, proven"
-    assert said.startswith("guesses/plain is worse than slips/plain by more than 10 points. ")
+    assert said.startswith(
+        "guesses/plain is worse than slips/plain by more than 10 points (5% risk of error); "
+    )
     assert said == " ".join(message["sentences"])
     assert line.startswith("baseline: slips/plain: mean ")
     assert others.sent == []

@@ -49,9 +49,10 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
     block = lines[: next(n for n, line in enumerate(lines) if line.startswith("  spent"))]
     assert block == [
         "letters: winner, proven",
-        "Use b: mean 0.900 (0.800 to 1.000) on these 5 examples. Best of 3 candidates",
-        "there (5% risk of error); it took 4 of 15 comparisons (26.7%). Not known:",
-        "whether b is better than a on new examples.",
+        "Use b: estimated mean 0.900 on these 5 examples (0.800 to 1.000), 2 of them",
+        "scored. Best of 3 candidates on these 5 examples (5% risk of error); it took 4",
+        "of 15 comparisons (26.7%). Not known: which of the 3 candidates is best on new",
+        "examples.",
         "  winner       b",
         "  mean         0.900, between 0.800 and 1.000 on the 5 examples (95% confidence",
         "               for all intervals and rounds together)",
@@ -61,22 +62,23 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
         "  cost         4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3%",
         "               saved)",
         "  eliminated   2 of 3 candidates, shown not to be the best",
-        "  new examples no estimate: only 0 examples scored for both b and a are a random",
-        "               sample, and at least 30 are needed",
+        "  new examples the difference between b and a is not estimated: that needs at",
+        "               least 30 randomly drawn examples scored for both b and a; there",
+        "               are 0",
         "  running cost 1,000 examples: b 250 s of engine time, 5,000 tokens; a 250 s of",
         "               engine time, 5,000 tokens; at the measured speed, without loading",
     ]
 
 
 def test_a_brief_answer_has_six_lines_below_its_headline_and_says_where_the_rest_is(decided):
-    lines = summary_lines(decided, STORAGE, width=200, is_brief=True)
+    lines = summary_lines(decided, STORAGE, width=300, is_brief=True)
     assert [line.split()[0] for line in lines[2:]] == ["winner", "runner-up", "confidence", "cost", "more"]
     assert lines[-1] == f"  more         winnow status letters --storage {STORAGE}"
     warnings = tuple(CampaignWarning(kind="all-equal", sentence=f"check {n}") for n in range(4))
-    block = summary_lines(replace(decided, warnings=warnings), STORAGE, width=200, is_brief=True)[2:-1]
+    block = summary_lines(replace(decided, warnings=warnings), STORAGE, width=300, is_brief=True)[2:-1]
     assert len(block) == 6
     assert block[:2] == ["  check        check 0", "  check        3 more; winnow status shows them"]
-    two = summary_lines(replace(decided, warnings=warnings[:2]), STORAGE, width=200, is_brief=True)[2:-1]
+    two = summary_lines(replace(decided, warnings=warnings[:2]), STORAGE, width=300, is_brief=True)[2:-1]
     assert two[:2] == ["  check        check 0", "  check        check 1"]
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,15 @@ from faulty_server import SERVER_ERROR, UNKNOWN_MODEL, always, faulty_server
 from tiny_images import COLOURS, colours_in, png
 
 import winnow as library
+from winnow.algorithms.claims import Claim
 from winnow.flows.cli.start import comparing
+from winnow.flows.cli.start.comparing import further
 from winnow.flows.run.head_start import session_of
 from winnow.flows.run.launch import launching
 from winnow.flows.run.trust_prompt import Trust, approving
 from winnow.tasks.answer.earlier_campaigns import SHOWN
+from winnow.tasks.answer.model import Answer, CandidateStanding, Unscored
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_spec_file
 from winnow.tasks.setup.yaml_file import SpecFile
@@ -89,14 +94,60 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
     assert said.endswith(
         "see outputs:\n"
         "  winnow query tickets comparisons --storage sqlite:///winnow.db\n"
-        "make it stricter:\n"
-        "  winnow run campaign.yaml --fork tickets-strict --set stopping.delta=0.01\n"
+        "make it stricter:\n"  # the answer is exact, up to an epsilon that fits the number of examples
+        "  winnow run campaign.yaml --fork tickets-strict --set stopping.epsilon=0\n"
     )
     assert status_json(folder, "tickets")["best"] == "qwen/prompt-1"
     assert "Check first: qwen/prompt-2" in winnow(folder, "status").stdout  # of all campaigns, too
     again = winnow(folder, "run", "campaign.yaml")
     assert again.returncode == 0, again.stderr
     assert winnow(folder, "run", "campaign.yaml", "--fork", "other", "--set", "stopping.delta=0.01").stdout
+
+
+WON = Answer(
+    objective="best-mean",
+    outcome="winner",
+    claim=Claim(kind="proven", delta=0.05),
+    reason="confident",
+    best="a",
+    candidates=(CandidateStanding(name="a"), CandidateStanding(name="b")),
+    n_examples=24,
+    delta=0.05,
+)
+STRICTER = "  winnow run campaign.yaml --fork tickets-strict --set "
+MISSING = Unscored(name="b", told=24, unscored=2, reason="no_answer")
+SPENT = BudgetUsage(kind="comparisons", key="stopping.budget", spent=30, limit=30)
+TOKENS = BudgetUsage(kind="tokens", key="stopping.budget.tokens", spent=9, limit=9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [
+        ({}, ["make it stricter:", f"{STRICTER}stopping.delta=0.01"]),
+        ({"delta": 0.01, "claim": Claim(kind="proven", delta=0.01)}, []),
+        ({"claim": Claim(kind="exact")}, []),
+        (
+            {"claim": Claim(kind="exact"), "epsilon": 0.04},
+            ["make it stricter:", f"{STRICTER}stopping.epsilon=0"],
+        ),
+        ({"claim": Claim(kind="heuristic"), "delta": None}, []),
+        ({"outcome": "failed", "claim": Claim()}, []),
+        (
+            {"outcome": "undecided", "claim": Claim(), "limit": SPENT, "also_spent": (TOKENS,)},
+            [
+                "decide it with a larger budget:",
+                "  winnow resume tickets --set stopping.budget=MORE --set stopping.budget.tokens=MORE "
+                "--storage S",
+            ],
+        ),
+        (
+            {"outcome": "undecided", "claim": Claim(), "lacking": (MISSING,)},
+            ["see which outcomes are missing to decide it:", "  winnow query tickets coverage --storage S"],
+        ),
+    ],
+)
+def test_after_compare_only_what_decides_more_is_offered(changes, lines):
+    assert further(replace(WON, **changes), "tickets", Path("campaign.yaml"), "--storage S") == lines
 
 
 def test_the_function_goes_on_with_the_campaign_of_the_command(folder, server, monkeypatch):

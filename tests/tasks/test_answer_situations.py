@@ -965,8 +965,7 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
         "all intervals and rounds together)"
     )
     assert told["worse"] == (
-        "a: -0.600 against b on examples scored for both; on the 5 examples at least -0.700. It is known that it is below 0; "
-        "the number itself is less certain"
+        "a: -0.600 against b on examples scored for both; on the 5 examples at least -0.700. Known only: below 0"
     )
 
 
@@ -1034,8 +1033,7 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
     told = lines_of(database, monkeypatch, "mean proven at another delta", differences=nearer)
     assert told["mean"].endswith("(90% confidence for all intervals and rounds together)")
     assert told["runner-up"] == (
-        "a: b is ahead by 0.600 on the 5 examples, at most 0.700. It is proven that it is not behind; the "
-        "number itself is less certain"
+        "a: b is ahead by 0.600 on the 5 examples, at most 0.700. Proven only: not behind"
     )
     ahead = {**differences, "estimates": [-0.6, None, 0.011], "upper": [0.01, None, 0.02]}
     told = lines_of(database, monkeypatch, "mean proven within epsilon", differences=ahead)
@@ -1048,7 +1046,6 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
 
 AT_MOST = "at most 0.061 (95% confidence for all intervals and rounds together)"
 """An interval of a lead without its lower end."""
-LESS_WELL = "the number itself is less certain"
 ONE_IS_WRONG = "One of the two is wrong; each has its own error probability"
 BOTH = "between -0.009 and 0.061 (95% confidence for all intervals and rounds together)"
 
@@ -1085,20 +1082,20 @@ LEADS = [
     Lead("mean running", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
     Lead("mean budget, delta asked", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
     Lead("mean proven", (0.0, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH.replace('-0.009', '0.000')}"),
-    Lead("mean proven", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is proven that it is not behind; {LESS_WELL}"),
+    Lead("mean proven", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. Proven only: not behind"),
     Lead("mean proven within epsilon", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
-    Lead("mean proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is proven that it is behind by at most 0.02; {LESS_WELL}"),
-    Lead("mean exact", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is known that it is not behind; {LESS_WELL}"),
-    Lead("mean proven", (-0.2, -0.1, 0.061), f"b is ahead by an amount that has no good estimate on the 5 examples, {AT_MOST}. It is proven that it is not behind; {LESS_WELL}"),
-    Lead("mean proven", (-0.2, -0.1, -0.05), f"b is ahead by an amount that has no good estimate on the 5 examples, {BOTH.replace('-0.009', '-0.200').replace('0.061', '-0.050')}. It is proven that it is not behind. {ONE_IS_WRONG}"),
+    Lead("mean proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. Proven only: at most 2 points behind"),
+    Lead("mean exact", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. Known only: not behind"),
+    Lead("mean proven", (-0.2, -0.1, 0.061), f"b is ahead by an amount that has no good estimate on the 5 examples, {AT_MOST}. Proven only: not behind"),
+    Lead("mean proven", (-0.2, -0.1, -0.05), f"b is ahead by an amount that has no good estimate on the 5 examples, {BOTH.replace('-0.009', '-0.200').replace('0.061', '-0.050')}. Proven only: not behind. {ONE_IS_WRONG}"),
     Lead("mean proven", (-0.009, 0.026, 0.061), "b is ahead by 0.026 on the 5 examples, between -0.009 and 0.061; it guarantees nothing: " + MIXED, {"mixed": True}),
-    Lead("mean proven missing", (-0.009, 0.026, 0.061), (f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is proven that it is not behind, if "
-f"the outcome that a comparison would have had does not affect whether it is missing; {LESS_WELL}")),
-    Lead("worst group, proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 in the worst-group mean on the 5 examples, {AT_MOST}. It is proven that it is behind by at most 0.02; {LESS_WELL}"),
-    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. It is proven that it is above 0; {LESS_WELL}"),
+    Lead("mean proven missing", (-0.009, 0.026, 0.061), (f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. Proven only: not behind, if "
+"the outcome that a comparison would have had does not affect whether it is missing")),
+    Lead("worst group, proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 in the worst-group mean on the 5 examples, {AT_MOST}. Proven only: at most 2 points behind"),
+    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. Proven only: above 0"),
     Lead("gate proven no worse", (-0.019, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {BOTH.replace('-0.009', '-0.019').replace('0.061', '+0.061')}"),
-    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. It is proven that it is at least -0.02; {LESS_WELL}"),
-    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b on examples scored for both; on the 5 examples {AT_MOST.replace('most 0', 'least -0')}. It is proven that it is below -0.02; {LESS_WELL}"),
+    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. Proven only: at least -0.02"),
+    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b on examples scored for both; on the 5 examples {AT_MOST.replace('most 0', 'least -0')}. Proven only: below -0.02"),
     Lead("gate budget, nothing shown", (-0.009, 0.026, 0.061), f"+0.026 against b on examples scored for both; on the 5 examples {BOTH.replace('0.061', '+0.061')}"),
 ]  # fmt: skip
 
@@ -1125,14 +1122,14 @@ def test_no_interval_stands_against_what_is_proven(database, monkeypatch, lead):
 @pytest.mark.parametrize(
     ("name", "lower", "said"),
     [
-        ("duel proven by its own duels", 0.45, "at most 0.900. It is proven that it is at least 0.5; "),
+        ("duel proven by its own duels", 0.45, "at most 0.900. Proven only: at least 0.5"),
         ("duel proven by its own duels", 0.5, "between 0.500 and 0.900"),
         ("duel proven within epsilon", 0.45, "between 0.450 and 0.900"),
-        ("duel proven within epsilon", 0.35, "at most 0.900. It is proven that it is at least 0.4; "),
+        ("duel proven within epsilon", 0.35, "at most 0.900. Proven only: at least 0.4"),
         (
             "duel proven if a winner exists",
             0.45,
-            "proven that it is at least 0.5, if some candidate is preferred over, or even with,",
+            "Proven only: at least 0.5, if some candidate is preferred over, or even with,",
         ),
         ("duel proven within epsilon if a winner exists", 0.35, "between 0.350 and 0.900"),
         ("duel budget, delta asked", 0.45, "between 0.450 and 0.900"),

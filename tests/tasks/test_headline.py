@@ -155,15 +155,66 @@ def test_scores_that_are_all_0_recommend_nobody():
 def test_tied_candidates_are_as_good_as_each_other():
     tied = (standing("a", 0.9, "tied"), standing("b", 0.9, "tied"), standing("c", 0.5, "eliminated"))
     first, second = said(WON, outcome="tied", candidates=tied, claim=EXACT, known=frozenset("ab"))
-    assert first == "Use any of a, b, which share the first place: mean 0.900 on these 40 examples."
+    assert first == "Use any of a, b, which have the same mean 0.900 on these 40 examples."
     assert second.startswith("No other of 3 candidates has a higher mean there (exact)")
 
 
 def test_tied_within_epsilon_have_no_common_mean():
     tied = (standing("a", 0.9, "tied"), standing("b", 0.88, "tied"))
     first, second = said(WON, outcome="tied", candidates=tied, epsilon=0.05)
-    assert first == "Use any of a, b, which are within 5 points of the best."
+    assert first == "Use any of a (mean 0.900), b (mean 0.880), which are within 5 points of the best."
     assert "means within 0.05 of the highest" in second
+
+
+ACCEPTED = "within the 5 points that you accept (stopping.epsilon)."
+
+
+@pytest.mark.parametrize(
+    ("means", "others", "first", "sure"),
+    [
+        ({"b": 0.87}, (), f"Use a: mean 0.900 on these 40 examples. b is 3 points lower (0.870), {ACCEPTED}",
+         "Best of 2 candidates there (exact); "),
+        ({"b": 0.8996}, (), f"Use a: mean 0.900 on these 40 examples. b is 0.04 points lower (0.900), "
+         f"{ACCEPTED}",
+         "Best of 2 candidates there (exact); "),
+        ({"b": 0.86, "c": 0.89}, (), "Use a: mean 0.900 on these 40 examples. c is 1 point lower (0.890), "
+         f"b is 4 points lower (0.860), {ACCEPTED}", "Best of 3 candidates there (exact); "),
+        ({"b": 0.9, "c": 0.89}, (), "Use any of a, b, which have the same mean 0.900 on these 40 examples. "
+         f"c is 1 point lower (0.890), {ACCEPTED}",
+         "No other of 3 candidates has a higher mean there (exact); "),
+        ({"b": 0.9}, (standing("c", 0.9, "not-better"),),
+         "Use any of a, b, which have the same mean 0.900 on these 40 examples.",
+         "None of the 3 candidates is better there by more than 5 points (exact); "),
+        ({"b": 0.87}, (standing("c", 0.91, "not-better", 0.8, 0.94),),
+         f"Use a: mean 0.900 on these 40 examples. b is 3 points lower (0.870), {ACCEPTED}",
+         "None of the 3 candidates is better there by more than 5 points (exact); "),
+    ],
+)  # fmt: skip
+def test_of_means_within_epsilon_that_are_known_exactly_the_highest_comes_first(means, others, first, sure):
+    tied = [standing(name, mean, "tied") for name, mean in means.items()]
+    ended = replace(WON, outcome="tied", claim=EXACT, epsilon=0.05, known=frozenset("abc"))
+    found = said(ended, candidates=(*tied, standing("a", 0.9, "tied"), *others))
+    assert found[0] == first
+    assert found[1].startswith(sure)
+
+
+@pytest.mark.parametrize(
+    ("scored", "first"),
+    [
+        (
+            (18, 0.9),
+            "Use a: mean 0.900 on the 18 scored of these 40 examples (0.800 to 0.950 on all of them).",
+        ),
+        ((18, 0.7), "Use a: estimated mean 0.900 on these 40 examples (0.800 to 0.950), 18 of them scored."),
+        ((40, 0.9), "Use a: mean 0.900 (0.800 to 0.950) on these 40 examples."),
+    ],
+)
+def test_a_mean_names_the_examples_that_it_is_of(scored, first):
+    found = said(WON, scored=scored)
+    assert found[0] == first
+    assert found[1].startswith("Best of 3 candidates on these 40 examples (5% risk of error); ")
+    running = said(WON, scored=scored, outcome=None, claim=Claim())[0]
+    assert running == "Not finished: a leads so far, mean 0.900 (0.800 to 0.950)."
 
 
 def test_an_open_question_names_who_is_left():
@@ -199,11 +250,27 @@ def test_a_gate_says_how_each_candidate_compares():
     gate = replace(WON, outcome="undecided", baseline="base", best=None, candidates=candidates, epsilon=0.02)
     first = said(gate, reason="exhausted")[0]
     assert first == (
-        "new is worse than base by at most 2 points, if at all; old is worse than base by more than 2 "
-        "points; still open: odd."
+        "new is not worse than base by more than 2 points (5% risk of error); old is worse than base by more "
+        "than 2 points (5% risk of error); still open: odd."
+    )
+    measured = {"new": (58, 0.034), "old": (40, -0.3), "odd": (9, 0.1)}
+    first = said(gate, measured=measured, known=frozenset({"base", "old"}), reason="exhausted")[0]
+    assert first == (
+        "new is not worse than base by more than 2 points (5% risk of error); measured +0.034 on 58 "
+        "examples; old is worse than base by more than 2 points (5% risk of error); measured -0.300 on these "
+        "40 examples, known exactly; still open: odd."
+    )
+    both = replace(gate, candidates=(candidates[0], candidates[1], replace(candidates[2], status="no-worse")))
+    first = said(both, measured={"new": (58, 0.034), "old": (1, 0.0)}, claim=EXACT)[0]
+    assert first == (
+        "new, old are not worse than base by more than 2 points; measured new +0.034 on 58 examples, old "
+        "+0.000 on 1 example."
     )
     first = said(gate, epsilon=0.0, reason="exhausted")[0]
-    assert first == "new is no worse than base; old is worse than base; still open: odd."
+    assert first == (
+        "new is no worse than base (5% risk of error); old is worse than base (5% risk of error); still "
+        "open: odd."
+    )
 
 
 def beyond(**values):
@@ -229,6 +296,22 @@ def beyond(**values):
 def test_what_is_not_shown_of_new_examples_is_said(changes):
     text = said(WON, beyond=beyond(**changes))
     assert text[-1] == "Not known: whether a is better than b on new examples."
+
+
+@pytest.mark.parametrize(
+    ("left", "open_"),
+    [
+        (tuple("abcdef"), "which of the 6 candidates is best"),
+        (tuple("abcd"), "which of 4 of the 6 candidates is best"),
+        (tuple("acd"), "which of a, c, d is best"),
+        (tuple("ca"), "whether a is better than c"),
+    ],
+)
+def test_of_several_that_can_be_best_on_new_examples_none_is_singled_out(left, open_):
+    """The rival is the least certain one, which can be a bad candidate that was eliminated early."""
+    candidates = (A, *(standing(name, 0.7, "eliminated") for name in "bcdef"))
+    text = said(WON, candidates=candidates, beyond=beyond(could_be_best=left))
+    assert text[-1] == f"Not known: {open_} on new examples."
 
 
 def test_a_lead_on_new_examples_is_said_with_its_condition_and_risk():

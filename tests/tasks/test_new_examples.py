@@ -114,7 +114,8 @@ def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, database,
     monkeypatch.setattr(new_examples, "LEAST", 5)
     said = dict(answer_lines(full(ended)))["new examples"]
     assert said.endswith(
-        f"only 4 examples scored for both b and a are a random sample, and at least 30 are needed; {left_out}"
+        "the difference between b and a is not estimated: that needs at least 30 randomly drawn examples "
+        f"scored for both b and a; there are 4; {left_out}"
     )
 
 
@@ -140,13 +141,28 @@ def test_of_duels_those_of_the_two_with_each_other_are_counted(campaign):
         assert paired_views.scored_examples(session, campaign.record.id, "b") == {"a": 1}
 
 
+def test_the_best_of_all_by_too_few_examples_is_not_said_to_have_no_further_estimate(ended, monkeypatch):
+    monkeypatch.setattr(new_examples, "LEAST", 6)
+    answer = full(ended)
+    shown = replace(answer.beyond, could_be_best=(answer.beyond.winner,), is_better=True)
+    better, how_much = (
+        said for label, said in answer_lines(replace(answer, beyond=shown)) if label == "new examples"
+    )
+    assert better.startswith("b is better than every other candidate there (95% confidence, ")
+    assert how_much == (
+        "how much better is not estimated: that needs at least 30 randomly drawn examples scored for both "
+        "b and a; there are 5"
+    )
+
+
 def test_too_few_examples_say_nothing(ended, monkeypatch):
     monkeypatch.setattr(new_examples, "LEAST", 6)
     found = full(ended).beyond
     assert (found.n, found.difference, found.lower) == (5, None, None)
     said = dict(answer_lines(full(ended)))["new examples"]
     assert said == (
-        "no estimate: only 5 examples scored for both b and a are a random sample, and at least 30 are needed"
+        "the difference between b and a is not estimated: that needs at least 30 randomly drawn examples "
+        "scored for both b and a; there are 5"
     )
 
 

@@ -296,8 +296,8 @@ def test_what_all_candidates_do_is_told_of_all(campaign):
     play(campaign, [["<think>a</think>bug"] * 2] * 3)
     warning, *_ = told(campaign)
     assert warning.sentence.startswith(
-        "6 of 6 outputs (100.0%) contain the model's reasoning and are judged with it, all or most of b "
-        "(eliminated), a, c: set the model's reasoning"
+        "6 of 6 outputs (100.0%) contain the model's reasoning and are judged with it, all 2 of b "
+        "(eliminated), all 2 of a, all 2 of c: set the model's reasoning"
     )
 
 
@@ -335,8 +335,8 @@ def test_thoughts_that_the_judge_passes_over_are_not_said_to_be_judged(campaign,
     ("empty", "words"),
     [
         ({7: 2}, "2 of 60 outputs (3.3%) are empty, 2 of 5 of c7: "),
-        ({1: 1, 7: 2, 9: 2}, "5 of 60 outputs (8.3%) are empty, nearly all of them of c7, c9: "),
-        ({1: 1, 3: 1, 7: 1}, "3 of 60 outputs (5.0%) are empty, nearly all of them of c1, c3, c7: "),
+        ({1: 1, 7: 2, 9: 2}, "5 of 60 outputs (8.3%) are empty, 2 of 5 of c7, 2 of 5 of c9: "),
+        ({1: 1, 3: 1, 7: 1}, "3 of 60 outputs (5.0%) are empty, 1 of 5 of c1, 1 of 5 of c3, 1 of 5 of c7: "),
         ({1: 1, 3: 1, 5: 1, 7: 1}, "4 of 60 outputs (6.7%) are empty: "),
     ],
 )
@@ -348,6 +348,16 @@ def test_few_candidates_that_have_nearly_all_of_a_fault_are_named(database, empt
     play(wide, outputs, status=["active"] * 12)
     (warning,) = told(wide)
     assert warning.sentence.startswith(words)
+
+
+def test_each_candidate_with_a_large_share_of_a_fault_is_named_with_its_numbers(database):
+    """One with half of its outputs empty is not said to have nearly all of them empty."""
+    wide = store_campaign(database, names=[f"c{number}" for number in range(12)])
+    outputs = [["v", "w", "y", "z"] for _ in range(12)]
+    outputs[3], outputs[8][:2] = [""] * 4, ["", ""]
+    play(wide, outputs, status=["active"] * 12)
+    (warning,) = told(wide)
+    assert warning.sentence.startswith("6 of 48 outputs (12.5%) are empty, all 4 of c3, 2 of 4 of c8: ")
 
 
 @pytest.mark.parametrize(
@@ -592,5 +602,5 @@ def test_an_answer_that_is_all_in_reasoning_content_is_told_as_empty(serving):
         record = run(serving, served_spec(served_model(server.url, chat=True)))
     told = warned(serving, record)["empty"]
     assert told.startswith(
-        "12 of 12 outputs (100.0%) are empty, all or most of one/p0, one/p1: their tokens may "
+        "12 of 12 outputs (100.0%) are empty, all 6 of one/p0, all 6 of one/p1: their tokens may "
     )

@@ -256,10 +256,12 @@ def _as_json(status: "CampaignStatus", storage: str) -> JsonObject:
     answer, best = status.answer, status.answer.of_best
     found = asdict(status)
     del found["answer"]
+    told = asdict(answer)
+    del told["scored"], told["measured"]  # only sentences need them
     lines = status_lines(answer, status.totals)
     return {
         **found,
-        **asdict(answer),
+        **told,
         "estimate": best and best.estimate,
         "lower": best and best.lower,
         "upper": best and best.upper,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from winnow.flows.run.comparing import Examples
     from winnow.flows.run.trial import Trial
     from winnow.storage.json_types import JsonObject, Row
+    from winnow.tasks.answer.model import Answer
     from winnow.tasks.campaign.resolved import ResolvedCampaign
     from winnow.tasks.engines.protocol import ModelRef
     from winnow.tasks.setup.yaml_file import SpecFile
@@ -111,6 +112,7 @@ def compare(
     from winnow.flows.run.first_look import approved
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.tasks.queries.status import campaign_status
     from winnow.tasks.setup.load import check_spec_file
 
     if os.path.exists(out):
@@ -140,8 +142,11 @@ def compare(
             raise typer.Exit(2)
         _write(out, values)
         with approved({name for each in trial.warnings for name in each.about}):
-            code = run_stored_campaign(launch.store(checked), is_brief=not verbose)
-    print("\n".join(_next(checked, out)))
+            campaign = launch.store(checked)
+            code = run_stored_campaign(campaign, is_brief=not verbose)
+            with campaign.look() as look:
+                answer = campaign_status(look).answer
+    print("\n".join(_next(checked, answer, out)))
     raise typer.Exit(code)
 
 
@@ -366,16 +371,34 @@ def _write(out: Path, values: "JsonObject") -> None:
         raise SpecError(f"{out} cannot be written: {error.strerror}") from error
 
 
-def _next(checked: "ResolvedCampaign", out: Path) -> list[str]:
-    """Lines with two commands to continue with."""
+def _next(checked: "ResolvedCampaign", answer: "Answer", out: Path) -> list[str]:
+    """Lines with commands to continue with: to see outputs, and to decide more than the answer does."""
     from winnow.storage.engine.database import shown_url, storage_option
 
-    spec = checked.spec
-    delta = 0.01
+    name = checked.spec.name
+    storage = storage_option(shown_url(checked.spec.storage))
     return [
         "",
         "see outputs:",
-        f"  winnow query {spec.name} comparisons {storage_option(shown_url(spec.storage))}",
-        "make it stricter:",
-        f"  winnow run {out} --fork {spec.name}-strict --set stopping.delta={delta:g}",
+        f"  winnow query {name} comparisons {storage}",
+        *further(answer, name, out, storage),
     ]
+
+
+STRICT = 0.01
+"""The error probability offered after a proven answer."""
+
+
+def further(answer: "Answer", name: str, out: Path, storage: str) -> list[str]:
+    """Lines with the command that decides more than an answer does; empty if none can."""
+    fork = f"  winnow run {out} --fork {name}-strict --set"
+    if answer.outcome == "undecided" and answer.limit is not None:
+        raised = " ".join(f"--set {each.key}=MORE" for each in (answer.limit, *answer.also_spent))
+        return ["decide it with a larger budget:", f"  winnow resume {name} {raised} {storage}"]
+    if answer.outcome == "undecided" and answer.lacking:
+        return ["see which outcomes are missing to decide it:", f"  winnow query {name} coverage {storage}"]
+    if not answer.is_guaranteed:
+        return []
+    if answer.claim.kind == "proven" and (answer.delta or 0.0) > STRICT:
+        return ["make it stricter:", f"{fork} stopping.delta={STRICT:g}"]
+    return ["make it stricter:", f"{fork} stopping.epsilon=0"] if answer.epsilon else []

@@ -290,6 +290,13 @@ def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str |
     return {each: count for each, count in session.execute(rows)}
 
 
+def count_and_mean(session: Session, campaign_id: int, name: str) -> tuple[int, float] | None:
+    """Number of a candidate's scores on a benchmark, and their mean; None without scores."""
+    rows = select(func.count(), func.avg(Comparison.outcome)).where(_is_score(Comparison, campaign_id, name))
+    count, mean = session.execute(rows).one()
+    return (count, float(mean)) if count else None
+
+
 @cache  # creating the alias takes longer than using it
 def _rival() -> type[Candidate]:
     return aliased(Candidate)

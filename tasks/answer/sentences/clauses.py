@@ -10,7 +10,7 @@ from winnow.storage.records.record_types import SET_ASIDE, is_out
 from winnow.tasks.answer.model import Answer, Unscored
 from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.spec.stored_spec import estimated_value
-from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percent, span
+from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percent, rounded, span
 
 Line = tuple[str, str]
 """A label and a sentence."""
@@ -105,7 +105,7 @@ class Claimed(NamedTuple):
     """A claim about a number that also has an interval."""
 
     words: str
-    """The claim, as the end of a sentence that begins with "it is proven that"."""
+    """The claim, as the end of a sentence that begins with "Proven only"."""
     least: float = -math.inf
     most: float = math.inf
 
@@ -124,12 +124,12 @@ def interval_words(
     between, sure = f"between {least} and {most}", interval_confidence(answer)
     if claimed is None or (claimed.least <= lower and upper <= claimed.most):
         return between + sure
-    what = f"It is {'known' if answer.claim.kind == 'exact' else 'proven'} that {claimed.words}"
+    what = f"{'Known' if answer.claim.kind == 'exact' else 'Proven'} only: {claimed.words}"
     what += assumed(answer, answer.claim.assumptions)
     if lower > claimed.most or upper < claimed.least:
         return f"{between}{sure}. {what}. One of the two is wrong; each has its own error probability"
     end = f"at most {most}" if lower < claimed.least else f"at least {least}"
-    return f"{end}{sure}. {what}; the number itself is less certain"
+    return f"{end}{sure}. {what}"
 
 
 def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -> str:
@@ -287,6 +287,30 @@ def on_scored(answer: Answer) -> str:
     if answer.judged is None:
         return on_examples(answer)
     return f"on the {count_of(answer.judged, 'example')} whose outputs differ"
+
+
+def on_part(answer: Answer, estimate: float, between: str) -> str:
+    """The best candidate's mean if only a part of the examples is scored for it, with its interval.
+
+    An estimate that is not the plain mean of the scored examples, such as one that a selector corrects by the
+    scores of other candidates, is called an estimate.
+    """
+    scored = answer.scored[0] if answer.scored is not None else 0
+    all_, value = on_examples(answer).removeprefix("on "), estimated(answer)
+    if scored >= answer.n_examples:
+        return f"{value} {rounded(estimate)} ({between}) on {all_}"
+    if is_mean_of_scored(answer):
+        return f"{value} {rounded(estimate)} on the {scored:,} scored of {all_} ({between} on all of them)"
+    return f"estimated {value} {rounded(estimate)} on {all_} ({between}), {scored:,} of them scored"
+
+
+def is_mean_of_scored(answer: Answer) -> bool:
+    """Whether the best candidate's estimate is the plain mean of its scored examples, which are not all."""
+    best = answer.of_best
+    if best is None or best.estimate is None or answer.scored is None:
+        return False
+    scored, mean = answer.scored
+    return scored < answer.n_examples and math.isclose(mean, best.estimate, abs_tol=1e-9)
 
 
 def examples_of(answer: Answer) -> str:

@@ -103,9 +103,9 @@ def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:
         return None
     limit = answer.epsilon
     where: dict[ArmStatus, Claimed] = {
-        "better": Claimed("it is above 0", least=0.0),
-        "no-worse": Claimed(f"it is at least {0.0 - limit:g}", least=-limit),
-        "worse": Claimed(f"it is below {0.0 - limit:g}", most=-limit),
+        "better": Claimed("above 0", least=0.0),
+        "no-worse": Claimed(f"at least {0.0 - limit:g}", least=-limit),
+        "worse": Claimed(f"below {0.0 - limit:g}", most=-limit),
     }
     return where.get(status)
 

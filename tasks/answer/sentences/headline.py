@@ -5,17 +5,22 @@ confidence and the cost; and what is unknown. Each sentence follows from the out
 with conditions use the full words of the line "confidence".
 """
 
+from collections.abc import Sequence
+
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.new_examples import LEVEL
+from winnow.tasks.answer.new_examples import LEVEL, Beyond
 from winnow.tasks.answer.sentences.claim import certainty, with_open_ties
-from winnow.tasks.answer.sentences.clauses import estimated, on_examples, on_scored
+from winnow.tasks.answer.sentences.clauses import estimated, on_examples, on_part, on_scored
 from winnow.tasks.answer.sentences.excess import excess_clause, not_excluded
 from winnow.tasks.answer.sentences.gate import WORDS, gate_certainty
 from winnow.tasks.answer.sentences.margin import is_ahead_of_all, leaves_margin
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, points, risk_of, rounded
+
+MOST_MEASURED = 3
+"""Maximum number of candidates that a sentence names with a result."""
 
 NOTHING_SOLVED = "No candidate was shown to solve anything: every score is 0."
 
@@ -101,10 +106,56 @@ def _named(answer: Answer) -> str:
             return f"Use {list_of(answer.top, most=len(answer.top))}{tied}"
         return f"The best are {list_of(answer.top, most=len(answer.top))}{tied}"
     if answer.tied and leaves_margin(answer):
-        return f"Use any of {list_of(answer.tied)}, which are within {points(answer.epsilon)} of the best"
+        return _within(answer)
     if answer.tied:
-        return f"Use any of {list_of(answer.tied)}, which share the first place{_mean(answer)}"
+        return f"Use any of {list_of(answer.tied)}, which {_same(answer)}"
     return f"Use {answer.best}{_mean(answer)}"
+
+
+def _same(answer: Answer) -> str:
+    """What candidates tied at one value share."""
+    if traits_of(answer.objective).compares_pairs or not (found := _mean(answer)):
+        return f"share the first place{_mean(answer)}"
+    return f"have the same {found.removeprefix(': ')}"
+
+
+def _within(answer: Answer) -> str:
+    """The candidates tied within epsilon; if their means are exact, with the others' distance to the best."""
+    margin, best = points(answer.epsilon), answer.of_best
+    means = {each.name: each.estimate for each in answer.candidates if each.name in answer.tied}
+    known = {name: mean for name in answer.tied if (mean := means[name]) is not None}
+    if traits_of(answer.objective).compares_pairs or len(known) < len(means) or best is None:
+        return f"Use any of {list_of(answer.tied)}, which are within {margin} of the best"
+    if not answer.is_known(*known):
+        each_ = [f"{name} ({estimated(answer)} {rounded(mean)})" for name, mean in known.items()]
+        return f"Use any of {list_of(each_)}, which are within {margin} of the best"
+    level = _highest(answer)
+    highest = known[level[0]]
+    result = f"{estimated(answer)} {rounded(highest)} {on_scored(answer)}"
+    lower = [
+        f"{name} is {_points_lower(highest - mean)} lower ({rounded(mean)})"
+        for name, mean in known.items()
+        if mean < highest
+    ]
+    first = (
+        f"Use {level[0]}: {result}"
+        if len(level) == 1
+        else f"Use any of {list_of(level)}, which have the same {result}"
+    )
+    if not lower:
+        return first
+    return f"{first}. {list_of(lower)}, within the {margin} that you accept (stopping.epsilon)"
+
+
+def _highest(answer: Answer) -> list[str]:
+    """The tied candidates with the highest mean."""
+    means = {each.name: each.estimate or 0.0 for each in answer.candidates if each.name in answer.tied}
+    return [name for name in answer.tied if means[name] == max(means.values())]
+
+
+def _points_lower(difference: float) -> str:
+    """A difference in points, rounded as scores are."""
+    return points(float(rounded(difference)))
 
 
 def _mean(answer: Answer) -> str:
@@ -112,14 +163,17 @@ def _mean(answer: Answer) -> str:
     best = answer.of_best
     if best is None or best.estimate is None or (answer.tied and answer.listed_estimate is None):
         return ""
-    found = rounded(best.estimate)
+    found, between = rounded(best.estimate), ""
     if best.lower is not None and best.upper is not None and not answer.is_known(best.name):
-        found += " ({} to {})".format(*ends(best.lower, best.upper))
+        between = "{} to {}".format(*ends(best.lower, best.upper))
+    shown = f"{found} ({between})" if between else found
     if traits_of(answer.objective).compares_pairs:
-        return f": it wins {found} of its duels with its strongest opponent"
+        return f": it wins {shown} of its duels with its strongest opponent"
     if answer.outcome is None:
-        return f", {estimated(answer)} {found}"
-    return f": {estimated(answer)} {found} {on_scored(answer)}"
+        return f", {estimated(answer)} {shown}"
+    if between and answer.scored is not None:
+        return f": {on_part(answer, best.estimate, between)}"
+    return f": {estimated(answer)} {shown} {on_scored(answer)}"
 
 
 def _why_open(answer: Answer) -> str:
@@ -131,8 +185,10 @@ def _sure(answer: Answer) -> str:
     claim, n = answer.claim, len(answer.candidates) - len(answer.dropped)
     if answer.outcome == "undecided" and answer.limit is not None:
         return f"Nothing is proven: {answer.limit.sentence}"
+    has_margin = answer.outcome == "tied" and bool(answer.epsilon)
     is_plain = (
-        (answer.outcome == "winner" or (answer.outcome == "tied" and not answer.epsilon))
+        answer.outcome in ("winner", "tied")
+        and (not has_margin or answer.is_known(*answer.tied))
         and answer.is_guaranteed
         and not (answer.is_mixed or answer.constraints or answer.chosen or claim.assumptions)
         and answer.top_m == 1
@@ -147,13 +203,16 @@ def _sure(answer: Answer) -> str:
     if is_ahead := bool(answer.epsilon) and is_ahead_of_all(answer):
         risk = f" ({risk_of(max(claim.delta or 0.0, answer.delta or 0.0))})"  # differences have delta, too
     left = f" that {'was' if n == 2 else 'were'} not dropped" if answer.dropped else ""
-    there = "there" if _mean(answer) and answer.judged is None else on_examples(answer)
-    if answer.outcome == "tied" or with_open_ties(answer):
+    is_of_all = answer.judged is None and (has_margin or (_mean(answer) and answer.scored is None))
+    there = "there" if is_of_all else on_examples(answer)
+    is_all_known = has_margin and len(answer.tied) == n
+    is_level = answer.outcome == "tied" and not has_margin
+    if is_level or with_open_ties(answer) or (is_all_known and len(_highest(answer)) > 1):
         said = f"No other of {whom} has a higher {estimated(answer)} {there}{risk}"
     elif is_ahead:
         others = "the other candidate" if n == 2 else f"each of the other {n - 1} candidates"
         said = f"Better {there} than {others}{left}{risk}"
-    elif answer.epsilon:
+    elif answer.epsilon and not is_all_known:
         whom = f"the {n} candidates{left}"
         said = f"None of {whom} is better {there} by more than {points(answer.epsilon)}{risk}"
     else:
@@ -176,13 +235,37 @@ def _compared(answer: Answer) -> str:
         who, by = f"{list_of(names)} {'is' if len(names) == 1 else 'are'}", points(answer.epsilon)
         if status == "active":
             parts.append(f"still open: {list_of(names)}")
-        elif status == "no-worse" and answer.epsilon:
-            parts.append(f"{who} worse than {answer.baseline} by at most {by}, if at all")
+            continue
+        if status == "no-worse" and answer.epsilon:
+            than = f"not worse than {answer.baseline} by more than {by}"
         elif status == "worse" and answer.epsilon:
-            parts.append(f"{who} worse than {answer.baseline} by more than {by}")
+            than = f"worse than {answer.baseline} by more than {by}"
         else:
-            parts.append(f"{who} {word} than {answer.baseline}")
+            than = f"{word} than {answer.baseline}"
+        parts.append(f"{who} {than}{_risk(answer)}{_measured(answer, names)}")
     return "; ".join(parts) or f"Nothing is known about any candidate except {answer.baseline}"
+
+
+def _risk(answer: Answer) -> str:
+    """The error probability of all results of a gate together, in parentheses; empty if there is none."""
+    delta = answer.claim.delta
+    is_proven = answer.claim.kind == "proven" and delta is not None and not answer.is_mixed
+    return f" ({risk_of(delta or 0.0)})" if is_proven else ""
+
+
+def _measured(answer: Answer, names: Sequence[str]) -> str:
+    """The differences of candidates to the baseline on the examples scored for both, as a clause."""
+    found = []
+    for name in names[:MOST_MEASURED]:
+        if name not in answer.measured:
+            continue
+        n, difference = answer.measured[name]
+        where = f"on {count_of(n, 'example')}"
+        if answer.is_known(name, answer.baseline):
+            where = f"{on_examples(answer)}, known exactly"
+        whose = f"{name} " if len(names) > 1 else ""
+        found.append(f"{whose}{rounded(difference, '+')} {where}")
+    return f"; measured {', '.join(found)}" if found else ""
 
 
 def _cost(answer: Answer, totals: JsonView) -> str:
@@ -226,4 +309,19 @@ def _new_examples(answer: Answer) -> str:
         return f"{found.winner} is better than {found.rival} {there} ({risk_of(LEVEL)})"
     if found.upper is not None and found.upper < even:
         return ""
-    return f"Not known: whether {found.winner} is better than {found.rival} on new examples"
+    return f"Not known: {_open_there(answer, found)} on new examples"
+
+
+def _open_there(answer: Answer, found: Beyond) -> str:
+    """What is open on new examples: the best of several candidates, or the order of two."""
+    left, n = found.could_be_best, len(answer.candidates)
+    if left is None or len(left) < 2 or n == 2:
+        return f"whether {found.winner} is better than {found.rival}"
+    if len(left) == n:
+        return f"which of the {n} candidates is best"
+    if len(left) == 2:
+        (other,) = (name for name in left if name != found.winner)
+        return f"whether {found.winner} is better than {other}"
+    if len(left) <= MOST_MEASURED:
+        return f"which of {list_of(left)} is best"
+    return f"which of {len(left)} of the {n} candidates is best"

@@ -91,6 +91,7 @@ def _of_pair(answer: Answer, found: Beyond) -> str:
     pair = f"{found.winner} and {found.rival}"
     is_more = found.could_be_best is not None and len(found.could_be_best) < len(answer.candidates)
     nothing = "no further estimate" if is_more else "no estimate"
+    needs = "how much better" if found.is_better else f"the difference between {pair}"
     if found.joined is not None:
         return f"{nothing}: {found.joined} was added after scores on these examples were seen"
     if not found.is_sample:
@@ -101,10 +102,16 @@ def _of_pair(answer: Answer, found: Beyond) -> str:
                 f"{nothing}: with dataset.cluster, {pair} have to be scored on all examples, which have to "
                 f"be in at least {LEAST} clusters"
             )
-        examples = f"{count_of(found.n, 'example')} scored for both {pair}"
-        verb = "is" if found.n == 1 else "are"
-        least = f", and at least {LEAST} are needed" if found.n < LEAST else ""
-        return f"{nothing}: only {examples} {verb} a random sample{least}{_left_out(found)}"
+        if found.n < LEAST:
+            there = "is" if found.n == 1 else "are"
+            return (
+                f"{needs} is not estimated: that needs at least {LEAST} randomly drawn examples scored for "
+                f"both {pair}; there {there} {found.n}{_left_out(found)}"
+            )
+        return (
+            f"{nothing}: only {count_of(found.n, 'example')} scored for both {pair} are a random sample"
+            f"{_left_out(found)}"
+        )
     between = "between {} and {}".format(*ends(found.lower, found.upper))
     are_duels = traits_of(answer.objective).compares_pairs
     even = 0.5 if are_duels else 0.0

@@ -10,11 +10,12 @@ from winnow.tasks.answer.sentences.clauses import (
     examples_of,
     interval_confidence,
     interval_words,
+    is_mean_of_scored,
     on_scored,
     spent,
 )
 from winnow.tasks.answer.sentences.margin import leaves_margin
-from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
+from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, points, rounded
 
 WEIGHED = {"equal": "with equal weights", "size": "weighted by size", "given": "with the file's weights"}
 """The weights of groups, as the end of a sentence."""
@@ -90,6 +91,8 @@ def _how_well(answer: Answer) -> list[Line]:
         means = [mean for mean in tied if mean is not None]
         found = f"{rounded(min(means))} to {found}"
     elif best.lower is not None and best.upper is not None and not _is_exact(answer):
+        if is_mean_of_scored(answer) and answer.scored is not None:
+            found += f" on the {answer.scored[0]:,} scored"
         found += ", between {} and {}".format(*ends(best.lower, best.upper))
     of = "" if answer.groups is None else f" as {estimated(answer)}"
     whose = "" if answer.top_m == 1 or answer.tied else f"{best.name}: "  # several lead
@@ -117,7 +120,7 @@ def _wins_claimed(answer: Answer) -> Claimed | None:
     is_of_all = not (answer.epsilon and "winner-exists" in answer.claim.assumptions)
     if not is_of_all or not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
         return None
-    return Claimed(f"it is at least {share:g}", least=share)
+    return Claimed(f"at least {share:g}", least=share)
 
 
 def _groups(answer: Answer) -> list[Line]:
@@ -194,8 +197,8 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
     """The claim about the best candidate's lead over another; None without a claim."""
     if not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
         return None
-    behind = f"behind by at most {answer.epsilon:g}" if answer.epsilon else "not behind"
-    return Claimed(f"it is {behind}", least=-answer.epsilon)
+    behind = f"at most {points(answer.epsilon)} behind" if answer.epsilon else "not behind"
+    return Claimed(behind, least=-answer.epsilon)
 
 
 def _confidence_of_best(answer: Answer) -> str:

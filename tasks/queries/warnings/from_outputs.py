@@ -213,20 +213,19 @@ class _Share:
         return f"{whole} of {_named([self.of])}"
 
 
+MOST_COUNTED = 10
+"""Maximum number of candidates that a warning names with their numbers."""
+
+
 def whose(shares: Sequence[_Share]) -> str:
     """Clause that names the candidates with most faulty outputs.
 
     Empty if no few candidates stand out.
     """
     most = _in_order(shares)
-    how = "all or most of"
     if not most:
-        most, how = _that_have_nearly_all(shares), "nearly all of them of"
-    if not most:
-        return ""
-    if len(most) == 1:
-        return f", {most[0]}"
-    return f", {how} {_named([each.of for each in most])}"
+        most = _that_have_nearly_all(shares)
+    return f", {list_of([str(each) for each in most], most=MOST_COUNTED)}" if most else ""
 
 
 def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
