@@ -20,7 +20,7 @@ from winnow.tasks.objectives.human.annotating import (
     release,
     require_name,
 )
-from winnow.tasks.text.phrases import count_of, there_already
+from winnow.tasks.text.phrases import count_of, example_name, there_already
 from winnow.tasks.text.printable import printable
 
 SKIP, BACK, QUIT = "s", "b", "q"
@@ -139,7 +139,8 @@ class _Session:
 def question_lines(question: Question) -> list[str]:
     """Lines of a question for the terminal; control characters of outputs are replaced."""
     shown = question.shown
-    lines = ["", f"[{question.left} left] example {printable(shown.example)}", *_passage("", shown.question)]
+    example = printable(example_name(shown.example, shown.example_number))
+    lines = ["", f"[{question.left} left] example {example}", *_passage("", shown.question)]
     if shown.targets:
         lines += _passage("Reference", "\n".join(shown.targets))
     for title, text in zip(question.titles, shown.texts, strict=True):

@@ -50,6 +50,8 @@ class MatrixRow:
     example_id: int
     example: str
     """Key of the example."""
+    example_number: int
+    """Position of the example in the dataset, from 0."""
     targets: Sequence[str]
     cells: Mapping[str, Cell]
     """Cells by candidate name."""
@@ -103,7 +105,7 @@ def matrix_rows(
         "unscored": func.count() > scored,
     }
     examples = (
-        select(Example.id, Example.key, Example.targets, Example.fields)
+        select(Example.id, Example.key, Example.position, Example.targets, Example.fields)
         .join(Comparison, Comparison.example_id == Example.id)
         .where(*_of(campaign_id, candidates), Example.id >= begin)
         .group_by(Example.id)
@@ -120,12 +122,10 @@ def matrix_rows(
     if fits is None:
         examples = examples.limit(most)
     with session.execute(examples.execution_options(yield_per=READ_AT_ONCE)) as rows:
-        like_this = (
-            (id_, key, targets) for id_, key, targets, fields in rows if fits is None or fits(key, fields)
-        )
+        like_this = (row[:-1] for row in rows if fits is None or fits(row.key, row.fields))
         found = list(islice(like_this, most))
     cells = _cells(session, campaign_id, candidates, [id_ for id_, *_ in found])
-    return [MatrixRow(id_, key, targets, cells.get(id_, {})) for id_, key, targets in found]
+    return [MatrixRow(id_, key, number, targets, cells.get(id_, {})) for id_, key, number, targets in found]
 
 
 def example_id(session: Session, campaign_id: int, key: str) -> int | None:

@@ -173,8 +173,8 @@ def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = 
     It has the example, and the outputs in their presentation order.
     """
     second = aliased(Generation)
-    key, fields, targets, text_a, text_b = session.execute(
-        select(Example.key, Example.fields, Example.targets, Generation.text, second.text)
+    key, number, fields, targets, text_a, text_b = session.execute(
+        select(Example.key, Example.position, Example.fields, Example.targets, Generation.text, second.text)
         .select_from(AnnotationTask)
         .join(Example, Example.id == AnnotationTask.example_id)
         .join(Generation, Generation.id == AnnotationTask.generation_a_id)
@@ -186,6 +186,7 @@ def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = 
         texts = texts[::-1]
     return ShownTask(
         example=key,
+        example_number=number,
         question=str(fields["input"]),
         targets=tuple(targets) if with_targets else (),
         texts=texts,

@@ -455,6 +455,8 @@ class ShownTask:
 
     example: str
     """Key of the example."""
+    example_number: int
+    """Position of the example in the dataset, from 0."""
     question: str
     """Input of the example."""
     targets: Sequence[str]

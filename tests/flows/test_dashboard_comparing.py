@@ -177,12 +177,13 @@ def test_a_row_of_duels_shows_one_comparison_with_both_outputs(tmp_path):
     assert "a against b on example e0" in texts(page)
 
 
-def test_two_campaigns_stand_beside_each_other_with_what_drifted(at_night):
+def test_two_campaigns_stand_beside_each_other_with_the_difference_of_estimates(at_night):
     page = shown("compare_page", **{"campaign": "nightly-2", "with": "nightly-1", "first": A, "second": A})
     assert [each.value for each in page.header][:2] == ["Campaigns", "Difference"]
     assert list(page.dataframe[0].value["state"]) == ["winner, proven"] * 2
-    drift = page.dataframe[1].value.set_index("candidate")["drift"]
-    assert drift[A] == pytest.approx(0.74 - 0.8)
+    difference = page.dataframe[1].value.set_index("candidate")["difference of estimates"]
+    assert difference[A] == pytest.approx(0.74 - 0.8)
+    assert not [each for each in texts(page) if "drift" in each]
     assert [each for each in texts(page) if f"{A} of nightly-2 minus {A} of nightly-1" in each]
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from campaigns import winnow
 from dashboard_tables import click_on, script
-from report_campaigns import change, decided_campaign, duelled_campaign, scored_campaign
+from report_campaigns import change, crowded_campaign, decided_campaign, duelled_campaign, scored_campaign
 from stored_campaigns import new_database, store_campaign
 from streamlit.testing.v1 import AppTest
 from waiting import PATIENCE_S
@@ -245,6 +245,27 @@ def test_an_example_without_an_id_is_known_by_its_number(tmp_path, decided):
     assert [each for each in page.text if "id b1946ac92492d234" in each.value]
     assert ("b", "#2") in rows(page)
     assert example_name("b1946ac92492d234-2", 6) == "#7"
+    page = opened("matrix_page", example="b1946ac92492d234", candidate="b")
+    assert page.dataframe[0].value["example"].tolist() == ["#2", "e2", "e3"]
+    assert open_one(page) == ("b", "#2")
+    table = winnow(tmp_path, "query", "letters", "comparisons", "--columns", "candidate,example")
+    assert table.stdout.splitlines()[1:3] == ["a          e0", "b          #2"]
+    for format_ in ("csv", "json", "jsonl"):
+        assert (
+            "b1946ac92492d234"
+            in winnow(tmp_path, "query", "letters", "comparisons", "--format", format_).stdout
+        )
+
+
+def test_the_matrix_says_how_many_candidates_it_shows_and_shows_all_by_one_click(tmp_path):
+    crowded_campaign(tmp_path, 10)
+    page = opened("matrix_page")
+    said = "8 of 10 candidates. The best 8 are shown at first."
+    assert said in [each.value for each in page.caption]
+    assert len(page.dataframe[0].value.columns) == 2 + 8
+    page = press(page, "Show all candidates")
+    assert len(page.dataframe[0].value.columns) == 2 + 10
+    assert said not in [each.value for each in page.caption]
 
 
 def test_a_table_leaves_out_what_is_the_same_in_all_rows():

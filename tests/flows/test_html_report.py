@@ -24,9 +24,11 @@ from stored_campaigns import new_database, store_campaign
 
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.page import cells, leaderboard
+from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.samples import MOST_CHARACTERS, MOST_SAMPLES
 from winnow.flows.reports.html.sections.standard import sections_of
 from winnow.flows.reports.summary import nothing_yet
+from winnow.flows.reports.terminal.sections import ELIMINATIONS
 from winnow.tasks.campaign.look import Look
 
 
@@ -249,3 +251,31 @@ def test_numbers_of_a_column_are_written_alike():
         ["0.896", "1,200", "b", "2.000"],
     ]
     assert [is_number for _, is_number in cells(rows)[0]] == [True, True, False, False]
+
+
+def test_evidence_that_reached_the_level_says_why_a_tied_candidate_is_not_eliminated(tmp_path):
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"))
+    bets = {"wealths": [6.14e7, 1.0, 30.0], "levels": [20.0] * 3}
+    bets |= {"out_in_round": [None, None, 0], "out_at": [None, None, 3]}
+    status = ["tied", "tied", "not-better"]
+    campaign.finish(campaign.plan(0, [0, 1, 2], [0, 1, 2]), [1.0, 1.0, 0.0], best=1, status=status, bets=bets)
+    with campaign.database.reading() as session:
+        look = Look(session, campaign.record)
+        section = standard.eliminations(look)
+        terminal = ELIMINATIONS[1](look)
+    said = {
+        "a": "not eliminated: part of the answer (tied)",
+        "b": "",
+        "c": "eliminated in round 1, after 3 comparisons",
+    }
+    assert {row["candidate"]: row["since"] for row in section.table} == said
+    assert {row["candidate"]: row["since"] or "" for row in terminal} == said
+    assert "whatever the evidence" in section.note
+
+
+def test_a_printed_page_does_not_ask_for_clicks(scored, tmp_path):
+    page = page_of(tmp_path)
+    assert '<span class="screen"> Click a heading to sort by its column.</span>' in page
+    printed = page.partition("@media print {")[2]
+    assert ".screen { display: none; }" in printed
+    assert "Click" not in re.sub(r'<span class="screen">.*?</span>', "", page.partition("<body")[2])

@@ -1,17 +1,22 @@
 """The page on which people judge: it asks, stores and goes back, and writes nothing unless it was allowed."""
 
+import re
 import sys
 from hashlib import sha256
+from types import SimpleNamespace
 
 import pytest
 import scripted_engines
 from campaign_processes import rows
 from campaigns import winnow
 from people_campaigns import judged_to_the_end, opinion, tasks, write_people
+from report_campaigns import change
 from streamlit.testing.v1 import AppTest
 from waiting import PATIENCE_S
 
+from winnow.flows.cli.annotating import question_lines
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE, widgets
+from winnow.storage.records.record_types import ShownTask
 
 pytestmark = pytest.mark.usefixtures("plain_runs", "streamlit_once")
 
@@ -74,6 +79,26 @@ def test_a_person_judges_goes_back_skips_and_comes_to_the_end(folder):
     code = "from winnow.flows.reports.dashboard.screens import judges_page; judges_page.show()"
     (people,) = AppTest.from_string(code, default_timeout=PATIENCE_S).run().dataframe
     assert people.value[["annotator", "labels", "unclear"]].values.tolist() == [["Ann", len(wanted), 1]]
+
+
+def test_an_example_without_an_id_is_shown_by_its_number(folder):
+    change(folder, "UPDATE examples SET key = printf('%016x', id)")
+    (example,) = [each for each in said(opened()) if each.startswith("example ")]
+    assert re.fullmatch(r"example #\d+", example)
+    shown = ShownTask(
+        example="b1946ac92492d234", example_number=6, question="?", targets=(), texts=("output",)
+    )
+    unclear = SimpleNamespace(name="unclear")
+    question = SimpleNamespace(
+        shown=shown,
+        text="Is it right?",
+        left=3,
+        titles=["Output"],
+        said=None,
+        said_by=None,
+        choices=[unclear],
+    )
+    assert "[3 left] example #7" in question_lines(question)
 
 
 def test_of_a_campaign_that_has_ended_nobody_is_told_to_go_on(folder, monkeypatch):

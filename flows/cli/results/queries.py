@@ -1,7 +1,7 @@
 """query: print rows of a campaign's views, or of a SQL query."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
@@ -14,12 +14,14 @@ from winnow.flows.cli.options import DEFAULT_STORAGE, Json, OneCampaign, ReadSto
 from winnow.flows.reports.default_database import reading
 from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
+from winnow.storage.json_types import Row
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.queries.views import VIEWS, ask, columns_of
+from winnow.tasks.text.phrases import DIGEST, example_name
 
 if TYPE_CHECKING:
-    pass
+    from sqlalchemy.orm import Session
 
 # mypy cannot infer the members of a StrEnum made by a call.
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
@@ -113,11 +115,29 @@ def query(
         campaign = campaign_records.get_campaign(session, name)
         with ExitStack() as leaving:
             rows = ask(Look(session, campaign), view, candidate=candidate, limit=limit)
+            heading = columns_of(rows)
             if close := getattr(rows, "close", None):  # before the session ends, even if rows remain
                 leaving.callback(close)
-            tell(rows, view=view, heading=columns_of(rows))
+            if chosen == FOR_PEOPLE:
+                rows = _with_example_names(rows, session, campaign.dataset_id)
+            tell(rows, view=view, heading=heading)
         if view in SHOWN_WITH_WARNINGS and chosen == FOR_PEOPLE:
             _warn(Look(session, campaign))
+
+
+def _with_example_names(rows: Iterable[Row], session: "Session", dataset_id: int) -> Iterator[Row]:
+    """Replace the digests of examples without ids by their numbers in the dataset."""
+    from winnow.storage.records.datasets import example_keys
+
+    numbers: dict[str, int] | None = None
+    for row in rows:
+        key = row.get("example")
+        if not isinstance(key, str) or not DIGEST.fullmatch(key):
+            yield row
+            continue
+        if numbers is None:
+            numbers = {key: n for n, key in enumerate(example_keys(session, dataset_id))}
+        yield {**row, "example": example_name(key, numbers[key])} if key in numbers else row
 
 
 def _warn(look: Look) -> None:

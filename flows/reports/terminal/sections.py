@@ -47,7 +47,7 @@ def _eliminations(look: Look) -> list[Row]:
     return [
         {
             **{name: row[name] for name in ("candidate", "status", "wealth", "level")},
-            "since": out_since(row["status"], row["out_in_round"], row["out_at"]) or None,
+            "since": out_since(row) or None,
         }
         for row in campaign_views.eliminations(look.session, look.record.id)
     ]

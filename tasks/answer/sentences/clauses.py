@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from winnow.algorithms.claims import Assumption, Raise
+from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.record_types import SET_ASIDE, is_out
+from winnow.storage.records.record_types import SET_ASIDE, THE_ANSWER, is_out
 from winnow.tasks.answer.model import Answer, Unscored
 from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.spec.stored_spec import estimated_value
@@ -209,18 +210,24 @@ def rounds(count: int) -> str:
     return count_of(count, "round")
 
 
-def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
-    """When a candidate was eliminated, in words; empty for other candidates.
+def out_since(row: JsonView) -> str:
+    """When a candidate was eliminated, or why it was not although the evidence reached its level; else empty.
 
     Args:
-        status: The candidate's status.
-        round_: The round of the elimination, counted from 0; None if the candidate is not eliminated.
-        comparisons: Number of comparisons up to the end of that round.
+        row: A row of `campaign_views.eliminations`.
     """
-    if round_ is None or comparisons is None:
-        return ""
-    but = " (up to epsilon)" if status == "active" else ""
-    return f"eliminated in round {round_ + 1}, after {amount(comparisons)} comparisons{but}"
+    round_, comparisons, status = row["out_in_round"], row["out_at"], row["status"]
+    if round_ is not None and comparisons is not None:
+        but = " (up to epsilon)" if status == "active" else ""
+        return f"eliminated in round {round_ + 1}, after {amount(comparisons)} comparisons{but}"
+    if status in THE_ANSWER and has_reached_level(row):
+        return f"not eliminated: part of the answer ({status})"
+    return ""
+
+
+def has_reached_level(row: JsonView) -> bool:
+    """Whether the evidence of a row of `campaign_views.eliminations` has reached the level."""
+    return None not in (row["wealth"], row["level"]) and bool(row["wealth"] >= row["level"])
 
 
 def out_lines(answer: Answer) -> list[Line]:

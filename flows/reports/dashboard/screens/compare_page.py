@@ -58,6 +58,8 @@ LONGEST_IN_BOX = 24
 """Maximum width of a name in a box of a third of the page, in terminal columns."""
 FIRST, SECOND, OTHER = "first", "second", "with"
 """Parameters of the page's address: the two candidates, and the campaign of the second one."""
+DIFFERENCE = "difference of estimates"
+"""Column with the second campaign's estimate of a candidate minus the first one's."""
 FIELD, EXAMPLE, WHOLE = "by", "example", "whole"
 """Parameters of the address: field for grouping, open example, and whether its texts are shown in full."""
 WITHOUT_EQUAL = (
@@ -273,14 +275,15 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
             "and are not shown side by side. A difference between scores can be due to this.",
             key="different",
         )
-    elif rows := drift_rows(*boards):
-        other_data = "" if ours.dataset_id == theirs.dataset_id else " The examples are not the same."
+    elif rows := estimate_rows(*boards):
+        other_data = "" if ours.dataset_id == theirs.dataset_id else " The datasets are not the same."
         show_soft(
-            "Candidates of the same name in both campaigns, and the drift: the second campaign's estimate "
-            f"minus the first one's. The drift is not tested.{other_data}",
-            key="drift",
+            "Candidates of the same name in both campaigns. The difference of estimates is the second "
+            "campaign's estimate minus the first one's. It is not tested, and each estimate is from the "
+            f"examples that its own campaign evaluated.{other_data}",
+            key="estimates",
         )
-        show_rows(rows, key="drift-rows")
+        show_rows(rows, key="estimates-rows")
 
 
 def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
@@ -303,12 +306,12 @@ def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
     }
 
 
-def drift_rows(ours: dict[str, Row], theirs: dict[str, Row]) -> list[Row]:
+def estimate_rows(ours: dict[str, Row], theirs: dict[str, Row]) -> list[Row]:
     """One row per candidate of both leaderboards, with both estimates, in the order of the second one."""
     shared = [name for name in theirs if name in ours]
     rows = []
     for name in shared:
         before, now = ours[name]["estimate"], theirs[name]["estimate"]
-        drift = None if before is None or now is None else now - before
-        rows.append({"candidate": name, "first": before, "second": now, "drift": drift})
+        difference = None if before is None or now is None else now - before
+        rows.append({"candidate": name, "first": before, "second": now, DIFFERENCE: difference})
     return rows

@@ -30,6 +30,7 @@ from winnow.tasks.objectives.human.annotating import (
 )
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.spec.judge_tree import is_human
+from winnow.tasks.text.phrases import example_name
 
 AT, ANSWERED, PASSED = "task at hand", "answered tasks", "skipped tasks"
 REFUSED = "refused judgment"
@@ -208,7 +209,7 @@ class _TaskView:
 
 def _show_task(question: Question) -> None:
     st.title(f"{question.left} left to judge")
-    show_soft(f"example {question.shown.example}", key="example")
+    show_soft(f"example {example_name(question.shown.example, question.shown.example_number)}", key="example")
     show_heading(question.text, key="asked")
     _show_box("Question", question.shown.question, key="question")
     if question.shown.targets:

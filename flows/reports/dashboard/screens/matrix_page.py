@@ -35,7 +35,7 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.breakdowns import tags_of
 from winnow.tasks.queries.views import ask
 from winnow.tasks.text.patterns import compiled
-from winnow.tasks.text.phrases import rounded
+from winnow.tasks.text.phrases import example_name, rounded
 
 ROWS = 50
 """Number of examples per page."""
@@ -174,7 +174,11 @@ def _styled(rows: Sequence[MatrixRow], chosen: Sequence[str], outputs: Mapping[i
     frame = table_frame(
         [EXAMPLE, TARGET, *chosen],
         [
-            [row.example, _target(row), *(_shown(row.cells.get(name), outputs) for name in chosen)]
+            [
+                example_name(row.example, row.example_number),
+                _target(row),
+                *(_shown(row.cells.get(name), outputs) for name in chosen),
+            ]
             for row in rows
         ],
     )
@@ -298,14 +302,19 @@ def ask_filter(campaign: CampaignRecord, ranked: Sequence[str]) -> MatrixFilter:
     if linked is not None and linked in ranked and linked not in first:
         first[-1:] = [linked]
     key, short = f"matrix-candidates-{campaign.id}", short_labels(ranked)
+    # Not as a default, because the button below sets the box through the session.
+    st.session_state.setdefault(key, first)
     chosen = st.multiselect(
         "Candidates",
         ranked,
-        default=first,
         format_func=short.__getitem__,
         key=key,
-        help=whole_names(st.session_state.get(key, first), short),
+        help=whole_names(st.session_state[key], short),
     )
+    if len(chosen) < len(ranked):
+        said, everyone = st.columns([5, 2], vertical_alignment="center")
+        said.caption(f"{len(chosen)} of {len(ranked)} candidates. The best {SHOWN_FIRST} are shown at first.")
+        everyone.button("Show all candidates", on_click=partial(st.session_state.__setitem__, key, [*ranked]))
     with read_session() as session:
         reasons = browse.choices(session, campaign.id).reasons
     pattern_box, reason_box, tag_box = st.columns(3)

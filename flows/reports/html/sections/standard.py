@@ -23,9 +23,9 @@ from winnow.storage.queries.costs import cache_hit_rate
 from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import loads_by_model
-from winnow.storage.records.record_types import CampaignRecord
+from winnow.storage.records.record_types import THE_ANSWER, CampaignRecord
 from winnow.tasks.answer.derive import standings_of
-from winnow.tasks.answer.sentences.clauses import out_since
+from winnow.tasks.answer.sentences.clauses import has_reached_level, out_since
 from winnow.tasks.campaign.changed_models import server_changes
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts
@@ -123,8 +123,16 @@ def eliminations(look: Look) -> Section | None:
     if not found:
         return None
     rows, cut = first_of(found, look.record.name, "eliminations")
-    in_answer = any(row["status"] in ("tied", "chosen") for row in found)
-    kept = " Tied or chosen candidates are part of the answer, not eliminated." if in_answer else ""
+    answer = [row for row in found if row["status"] in THE_ANSWER]
+    kept = ""
+    if any(has_reached_level(row) for row in answer):
+        kept = (
+            " Candidates that are part of the answer are not eliminated, whatever the evidence. It only "
+            "shows that a candidate is not better than all others by more than epsilon; so is one within "
+            "epsilon of the best."
+        )
+    elif any(row["status"] in ("tied", "chosen") for row in answer):
+        kept = " Tied or chosen candidates are part of the answer, not eliminated."
     if any(row["status"] == "active" and row["out_at"] is not None for row in found):
         kept += (
             " A candidate that is eliminated only up to epsilon can still be the best by less than epsilon; "
@@ -143,7 +151,7 @@ def eliminations(look: Look) -> Section | None:
             {
                 "candidate": row["candidate"],
                 "status": row["status"],
-                "since": out_since(row["status"], row["out_in_round"], row["out_at"]),
+                "since": out_since(row),
                 "evidence": row["wealth"],
                 **({"level": row["level"]} if level is None else {}),
             }
