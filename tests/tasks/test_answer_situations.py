@@ -129,7 +129,7 @@ SITUATIONS = [
     Situation("mean exact within epsilon", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', ' by more than 0.01')}", epsilon=0.01),
     Situation("mean tied exactly", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have the same mean, and no other candidate has one that is higher", status=TIED),
     Situation("mean tied, rest proven worse", "best-mean", "confident", PROVEN, "tied, proven", "on these 5 examples the tied candidates have the same mean, and no other candidate has one that is higher (at most 5% risk of error)", status=TIED),
-    Situation("mean tied within epsilon", "best-mean", "exhausted", EXACT, "tied: no candidate is better by more than 5 points, exact", "exact: on these 5 examples the tied candidates have means within 0.05 of the highest, and no other candidate has one that is higher by more than 0.05", status=TIED, epsilon=0.05),
+    Situation("mean tied within epsilon", "best-mean", "exhausted", EXACT, "no candidate is better by more than 5 points, exact", "exact: on these 5 examples b, a have means within 0.05 of the highest, and no other candidate has one that is higher by more than 0.05", status=TIED, epsilon=0.05),
     Situation("mean tied, one dropped", "best-mean", "exhausted", EXACT, "tied, exact", f"exact: on these 5 examples the tied candidates have the same mean, and no other candidate {ONE_GONE}has one that is higher", status=("tied", "tied", "dropped")),
     Situation("mean exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated")),
     Situation("mean exhausted with unscored cells, no delta", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=OPEN, delta=None),
@@ -167,7 +167,7 @@ SITUATIONS = [
     # groups of best-mean
     Situation("mean of groups, proven", "best-mean", "confident", PROVEN, "winner, proven", "on these 5 examples no candidate has a mean of group means that is higher (at most 5% risk of error)", groups=("mean", "equal")),
     Situation("mean of groups by weight, exact, one dropped", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: on these 5 examples no candidate {ONE_GONE}has a weighted mean of group means that is higher", status=("dropped", "best", "eliminated"), groups=("mean", {"x": 2.0, "y": 1.0})),
-    Situation("mean of groups by weight, tied within epsilon", "best-mean", "exhausted", EXACT, "tied: no candidate is better by more than 5 points, exact", "exact: on these 5 examples the tied candidates have weighted means of group means within 0.05 of the highest, and no other candidate has one that is higher by more than 0.05", status=TIED, epsilon=0.05, groups=("mean", "size")),
+    Situation("mean of groups by weight, tied within epsilon", "best-mean", "exhausted", EXACT, "no candidate is better by more than 5 points, exact", "exact: on these 5 examples b, a have weighted means of group means within 0.05 of the highest, and no other candidate has one that is higher by more than 0.05", status=TIED, epsilon=0.05, groups=("mean", "size")),
     Situation("worst group, proven within epsilon", "best-mean", "confident", PROVEN, "no candidate is better by more than 2 points (5% risk of error), proven", "on these 5 examples no candidate has a worst-group mean that is higher by more than 0.02 (at most 5% risk of error)", status=("not-better", "best", "eliminated"), epsilon=0.02, groups=("worst", "equal")),
     Situation("worst group, tied", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have the same worst-group mean, and no other candidate has one that is higher", status=TIED, groups=("worst", "equal")),
     Situation("worst group, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was requested", status=OPEN, delta=None, spent=OWN, groups=("worst", "equal")),
@@ -1394,6 +1394,13 @@ def test_those_that_tied_within_epsilon_are_not_given_the_mean_of_one_of_them(
     known = {"estimates": means, "lower": means, "upper": means, "best": "a"}
     told = lines_of(database, monkeypatch, "mean tied within epsilon", {"status": TIED}, **known)
     assert told["mean"].startswith(f"{said} "), told
+    if means[0] == means[1]:
+        assert told["tied"] == "a, b"
+    else:
+        assert (
+            told["winner"] == f"a ({rounded(means[0])}), b ({rounded(means[1])}), within 5 points of the best"
+        )
+        assert "tied" not in told
 
 
 def test_while_the_m_best_are_open_none_of_them_is_the_runner_up_and_a_mean_names_whose_it_is(

@@ -14,6 +14,7 @@ from winnow.tasks.answer.sentences.clauses import (
     spent,
 )
 from winnow.tasks.answer.sentences.constraints import what_is_met
+from winnow.tasks.answer.sentences.margin import differ_within_epsilon
 from winnow.tasks.text.phrases import list_of, risk_of
 
 
@@ -114,7 +115,8 @@ def _what(answer: Answer) -> str:
         equal = f"{means} within {answer.epsilon:g} of the highest" if answer.epsilon else f"the same {mean}"
         others = f"no other candidate{whom} has one that is higher{within}"
         cheaper = f" and {answer.chosen}" if answer.chosen else ""
-        return f"{here} the tied candidates{cheaper} have {equal}, and {others}"
+        named = list_of(answer.tied) if differ_within_epsilon(answer) else "the tied candidates"
+        return f"{here} {named}{cheaper} have {equal}, and {others}"
     return f"{here} no candidate{whom} has a {mean} that is higher{than}{within}"
 
 

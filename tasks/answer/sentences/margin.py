@@ -23,6 +23,15 @@ def leaves_margin(answer: Answer) -> bool:
     return differ or bool(answer.named("not-better", "active"))
 
 
+def differ_within_epsilon(answer: Answer) -> bool:
+    """Whether candidates with the outcome tied are the answer and have different means, within epsilon."""
+    if not answer.epsilon or traits_of(answer.objective).compares_pairs or answer.top_m > 1:
+        return False
+    if answer.constraints or answer.chosen is not None:
+        return False
+    return len({each.estimate for each in answer.candidates if each.status == "tied"}) > 1
+
+
 def is_ahead_of_all(answer: Answer) -> bool:
     """Whether the winner is proven better than every other candidate, without epsilon.
 
@@ -47,7 +56,8 @@ def margin_claim(answer: Answer) -> str:
     """
     claim = answer.claim
     risk = f" ({risk_of(claim.delta)})" if claim.kind == "proven" and claim.delta is not None else ""
-    return f"{'tied: ' if answer.outcome == 'tied' else ''}{_what(answer)}{risk}"
+    is_tied = answer.outcome == "tied" and not differ_within_epsilon(answer)
+    return f"{'tied: ' if is_tied else ''}{_what(answer)}{risk}"
 
 
 def _what(answer: Answer) -> str:

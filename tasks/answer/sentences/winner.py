@@ -14,7 +14,7 @@ from winnow.tasks.answer.sentences.clauses import (
     on_scored,
     spent,
 )
-from winnow.tasks.answer.sentences.margin import leaves_margin
+from winnow.tasks.answer.sentences.margin import differ_within_epsilon, leaves_margin
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, points, rounded
 
 WEIGHED = {"equal": "with equal weights", "size": "weighted by size", "given": "with the file's weights"}
@@ -29,6 +29,10 @@ def winner_lines(answer: Answer) -> list[Line]:
 def _who(answer: Answer) -> list[Line]:
     if answer.top or (answer.top_m > 1 and answer.tied):
         return _the_best(answer)
+    if answer.outcome == "tied" and differ_within_epsilon(answer):
+        means = {each.name: each.estimate for each in answer.candidates}
+        named = [f"{name} ({rounded(means[name] or 0.0)})" for name in answer.tied]
+        return [("winner", f"{list_of(named)}, within {points(answer.epsilon)} of the best")]
     if answer.outcome == "tied":
         return [("tied", list_of(answer.tied))]
     if answer.outcome == "none":
