@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -51,19 +51,30 @@ def tell(sentence: str) -> None:
             print(sentence, file=sys.stderr, flush=True)
 
 
+MOST_READ = 2**20
+"""Maximum number of bytes of an old file that are compared with the new one."""
+
+PARQUET = b"PAR1"
+"""The first bytes of a Parquet file."""
+
 DATABASE = b"SQLite format 3\0"
 """The first bytes of a SQLite database."""
 
 
 @contextlib.contextmanager
-def atomic_replacement(path: Path) -> Generator[Path]:
+def atomic_replacement(path: Path, columns: Sequence[str] = ()) -> Generator[Path]:
     """Yield a temporary file to write, which replaces `path` atomically when the block ends.
 
-    If `path` is a device, it is yielded itself.
+    An existing file is replaced only if it begins like the new one, as after the same command. Data and
+    campaign files do not. If `path` is a device, it is yielded itself.
+
+    Args:
+        path: The file.
+        columns: Columns of a table; an existing file with these is replaced by a new one without rows, too.
 
     Raises:
-        WinnowError: If the file cannot be written, is a database, or its path goes through a link to another
-            folder; the old file is then unchanged.
+        WinnowError: If the file cannot be written, is a database or begins differently, or its path goes
+            through a link to another folder; the old file is then unchanged.
     """
     path = _resolve_link(path)
     if os.path.isdir(path):  # unlike `Path`'s, no error for a name that is too long
@@ -82,6 +93,12 @@ def atomic_replacement(path: Path) -> Generator[Path]:
             beside = Path(file.name)
         try:
             yield beside
+            alike = ("", _beginning(beside), ",".join(columns), *columns[:1])
+            if os.path.exists(path) and _beginning(path) not in alike:
+                raise WinnowError(
+                    f"{path} exists, and contains something else than this command writes; name another "
+                    "file, or remove it first"
+                )
             # Temporary files are private; give this one the mode of the user's other new files.
             beside.chmod(0o666 & ~umask())
             beside.replace(path)
@@ -89,6 +106,26 @@ def atomic_replacement(path: Path) -> Generator[Path]:
             beside.unlink(missing_ok=True)
     except OSError as error:
         raise WinnowError(f"{path}: {error.strerror}; name a writable path") from error
+
+
+def _beginning(path: Path) -> str:
+    """What shows the kind of a file's contents: its columns, first keys or first word; "" if it is empty."""
+    with path.open("rb") as file:
+        head = file.read(MOST_READ)
+    if head.startswith(PARQUET):
+        from pyarrow import ArrowException, parquet
+
+        with contextlib.suppress(ArrowException):
+            return ",".join(parquet.read_schema(path).names)
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    line = text.partition("\n")[0].rstrip()
+    with contextlib.suppress(ValueError, RecursionError):
+        if line.startswith("{"):
+            return ",".join(json.loads(line))
+    if text.startswith(("[", "{")):
+        return text.lstrip("[{ \r\n").partition(":")[0].strip('"] \r\n')
+    is_csv = "," in line and not line.startswith(("#", "<"))
+    return line if is_csv else line.partition(" ")[0].casefold()
 
 
 def _resolve_link(path: Path) -> Path:

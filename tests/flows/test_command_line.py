@@ -259,6 +259,10 @@ def test_a_file_that_cannot_be_written_is_named_and_an_older_one_stays(finished,
     assert [each.name for each in tmp_path.iterdir()] == ["older"]
     link = tmp_path / "link"
     link.symlink_to(older)
+    assert "contains something else than this command writes" in one_message(
+        winnow(finished, *asked, str(link))
+    )
+    older.write_text("")
     assert winnow(finished, *asked, str(link)).returncode == 0
     assert link.is_symlink()
     assert older.read_bytes() not in (b"older", b"")
@@ -328,8 +332,9 @@ def test_nothing_is_written_into_a_folder_that_is_a_link_to_another(finished, tm
 @pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet"])
 def test_no_rows_take_the_place_of_older_ones(finished, tmp_path, form):
     older = tmp_path / "older"
-    older.write_text("older")
-    nothing = ("query", "--sql", "SELECT 1 AS a WHERE 1 = 0", "--format", form, "--output", str(older))
+    given = ("--format", form, "--output", str(older))
+    assert winnow(finished, "query", "--sql", "SELECT 1 AS a", *given).returncode == 0
+    nothing = ("query", "--sql", "SELECT 1 AS a WHERE 1 = 0", *given)
     assert winnow(finished, *nothing).returncode == 0
     read = {
         "csv": pd.read_csv,

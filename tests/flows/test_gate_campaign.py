@@ -211,7 +211,7 @@ def test_no_file_of_an_earlier_run_passes_where_this_one_ends_in_an_error(tmp_pa
 def test_while_a_gate_runs_its_files_say_that_it_is_not_finished(tmp_path, monkeypatch):
     """So they do where it is killed."""
     write_gate(tmp_path, ["knows", "slips"])
-    (tmp_path / "gate.xml").write_text("passed")
+    (tmp_path / "gate.xml").write_text("<?xml passed")
     seen = []
 
     def killed(*_, **__):

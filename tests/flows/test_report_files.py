@@ -5,10 +5,12 @@ import struct
 import zlib
 from pathlib import Path
 
+import pyarrow
 import pytest
 from campaigns import winnow
 from choreographer.browsers.chromium import Chromium
 from plotly.graph_objects import Figure
+from pyarrow import parquet
 from report_campaigns import figures_of, scored_campaign
 
 from winnow.flows.reports.html.browser_output import titled
@@ -62,7 +64,8 @@ def test_pictures_are_the_pages_figures_wherever_there_is_a_browser(scored, tmp_
 
 
 def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, monkeypatch):
-    (tmp_path / "page.html").write_text("before")
+    before = "<!doctype html>\nbefore"
+    (tmp_path / "page.html").write_text(before)
 
     def full(*_):
         raise OSError(28, "No space left on device", "page.html")
@@ -71,7 +74,7 @@ def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, mo
     result = winnow(tmp_path, "report", "letters", "--html", "page.html")
     assert result.returncode == 1
     assert "page.html: No space left on device" in result.stderr
-    assert (tmp_path / "page.html").read_text() == "before"
+    assert (tmp_path / "page.html").read_text() == before
     assert not list(tmp_path.glob(".page.html.*"))
 
 
@@ -118,3 +121,55 @@ def test_without_a_browser_a_print_says_what_to_install(scored, tmp_path, monkey
     result = winnow(tmp_path, "report", "letters", "--pdf", "page.pdf")
     assert result.returncode == 1
     assert "--pdf needs Chrome or Chromium" in result.stderr
+
+
+ROWS = [{"text": "my parcel", "label": "shipping"}, {"text": "a crash", "label": "bug"}]
+OWN = {
+    "tickets.csv": b"text,label\nmy parcel,shipping\n",
+    "one-column.csv": b"text\nmy parcel\n",
+    "with-bom.csv": b"\xef\xbb\xbftext,label\nmy parcel,shipping\n",
+    "tickets.jsonl": b'{"text": "my parcel", "label": "shipping"}\n',
+    "tickets.json": b'[\n  {"text": "my parcel", "label": "shipping"}\n]\n',
+    "deep.jsonl": b'{"a": ' + b"[" * 100_000,
+    "campaign.yaml": b"name: tickets\nmodels: []\n",
+    "commented.yaml": b"# a campaign, with a comma\nname: tickets\n",
+    "judge.py": b"def judge(output):\n    return 1.0\n",
+    "prompt.txt": b"Label: {{ text }}",
+    "latin.txt": b"\xe4\xf6 text",
+}
+
+
+@pytest.mark.parametrize("name", [*OWN, "tickets.parquet"])
+def test_no_output_replaces_a_file_of_the_user(scored, tmp_path, name):
+    own = tmp_path / name
+    if name == "tickets.parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(ROWS), own)
+    else:
+        own.write_bytes(OWN[name])
+    before = own.read_bytes()
+    commands = [("query", "letters", "comparisons", "--output", name, "--format", each) for each in FORMATS]
+    commands += [("query", "--sql", "SELECT 1 WHERE 0", "--output", name, "--format", "csv")]
+    commands += [("report", "letters", option, name) for option in ("--html", "--model-card")]
+    for command in commands:
+        ran = winnow(tmp_path, *command)
+        assert ran.returncode == 1, command
+        assert ran.stderr == (
+            f"winnow: {name} exists, and contains something else than this command writes; name another "
+            "file, or remove it first\n"
+        )
+        assert own.read_bytes() == before, command
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith(f".{name}")]
+
+
+FORMATS = ("table", "csv", "json", "jsonl", "parquet")
+
+
+def test_the_same_command_again_replaces_its_file_and_any_fills_an_empty_one(scored, tmp_path):
+    commands = [("query", "letters", "comparisons", "--format", each, "--output") for each in FORMATS]
+    commands += [("report", "letters", "--html"), ("report", "letters", "--model-card")]
+    for number, command in enumerate(commands):
+        (tmp_path / f"out-{number}").touch()
+        for more in ((), ("--limit", "1")) if "query" in command else ((), ()):
+            ran = winnow(tmp_path, *command, f"out-{number}", *more)
+            assert ran.returncode == 0, (command, ran.stderr)
+    assert (tmp_path / "out-1").read_text().count("\n") == 2

@@ -163,7 +163,7 @@ def report(
     storage: ReadStorage = DEFAULT_STORAGE,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write one HTML page with figures; overwrites the file."),
+        typer.Option(metavar="FILE", help="Write one HTML page with figures; replaces an earlier page."),
     ] = None,
     png: Annotated[
         Path | None,
@@ -177,7 +177,7 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the page as a PDF; overwrites the file. Needs Chrome or Chromium.",
+            help="Write the page as a PDF; replaces an earlier PDF. Needs Chrome or Chromium.",
         ),
     ] = None,
     all_: Annotated[
@@ -195,7 +195,7 @@ def report(
             "--model-card",
             metavar="FILE",
             help="Write a section for the winner's model card, in Markdown: the answer, its confidence, "
-            "and how to check it; overwrites the file.",
+            "and how to check it; replaces an earlier section.",
         ),
     ] = None,
 ) -> None:

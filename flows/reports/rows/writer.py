@@ -56,12 +56,12 @@ def print_rows(
     if format_ == "parquet":
         _write_parquet(typed, output, view, heading)
     elif format_ == "table":
-        with nullcontext(sys.stdout) if output is None else _new(output) as file:
+        with nullcontext(sys.stdout) if output is None else _new(output, heading) as file:
             if view == "comparisons" and not columns:
                 typed = (_for_people(row) for row in typed)
             print_table(list(typed), file, all_columns=bool(columns), shown_by=shown_by)
     elif output is not None:
-        with _new(output) as file:
+        with _new(output, heading) as file:
             file.writelines(_lines(typed, format_, heading))
     else:
         shown = _shown(format_)
@@ -187,6 +187,6 @@ def _shown(format_: Format) -> Callable[[str], str]:
 
 
 @contextmanager
-def _new(path: Path) -> Generator[TextIO]:
-    with atomic_replacement(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+def _new(path: Path, columns: Sequence[str] = ()) -> Generator[TextIO]:
+    with atomic_replacement(path, columns) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         yield file
