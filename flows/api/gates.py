@@ -157,7 +157,8 @@ def run_gate(
 
     if baseline is not None:
         selector = {"name": GATE, "params": {"baseline": baseline}}
-        file = overriding(replace(file, values=dict(file.values)), [f"selector={json.dumps(selector)}"])
+        file = replace(file, values=dict(file.values), options={"selector.params.baseline": "--baseline"})
+        file = overriding(file, [f"selector={json.dumps(selector)}"])
     with launching() as launch:
         checked = check_spec_file(file, approve, launch.recall)
         if checked.spec.selector.name != GATE:

@@ -441,8 +441,18 @@ class _RowReader:
         ):
             problem = f"no column {column!r}; a field within an object is named {dotted}"
         else:
+            taken = {name for other, name in self.columns.items() if other != role}
+            free = {name: value for name, value in row.items() if name not in taken}
             remedy = f"name the column of the {role}: fields: {{{role}: COLUMN}}"
-            problem = f"{unknown_field('column', column, [row])}; {remedy}"
+            problem = f"{unknown_field('column', column, [free])}; {remedy}"
+            if role == column == "target":
+                problem = (
+                    "no target is named; which column holds the right answer? available: "
+                    f"{', '.join(free) or 'none'}; write fields: {{target: COLUMN}}"
+                )
+        file, _, _ = place.rpartition(", line ")
+        if file.casefold().endswith(".csv"):
+            place = f"{file}, header"
         return DatasetError(f"{place}: {problem}", f"dataset.fields.{role}")
 
     def _key(self, place: str, value: object) -> str:

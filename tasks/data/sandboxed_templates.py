@@ -222,6 +222,7 @@ def _compiled(tree: nodes.Template) -> jinja2.Template:
 
 
 _ADVICE = {
+    "unexpected '}'": "close {{ with }}, as in {{ input }}",
     "end of print statement": "close {{ with }}",
     "end of statement block": "close {% with %}",
     "Missing end of comment": "close {# with #}, or write {{ '{#' }} for the characters themselves",

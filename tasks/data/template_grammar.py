@@ -159,7 +159,12 @@ def check_parts(
 
 def _never_shown(target: str, name: str, *, shows_target: bool) -> str:
     """The error message for a template that names the target column or a part of it."""
-    remedy = "write {{ target }}" if shows_target else f"remove {{{{ {name} }}}}"
+    remedy = (
+        "write {{ target }}"
+        if shows_target
+        else f"remove {{{{ {name} }}}}; if it is the input, exchange dataset.fields.input and "
+        "dataset.fields.target"
+    )
     return f"{target} is the target, which is never shown to a model; {remedy}"
 
 

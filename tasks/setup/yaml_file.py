@@ -2,7 +2,7 @@
 
 import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,7 +23,7 @@ from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
 from winnow.tasks.spec.sections.dataset import TaskSpec
 from winnow.tasks.spec.sections.models import OF_MODELS, agent_class
 from winnow.tasks.spec.selector_traits import TO_BEGIN_WITH, WITHOUT_AUTOEVALUATOR
-from winnow.tasks.spec.spec_model import SECRET, keys_of
+from winnow.tasks.spec.spec_model import SAME_NAME, SECRET, keys_of
 from winnow.tasks.spec.value_errors import demand, missing_form, remedy, shown
 from winnow.tasks.text.printable import one_line
 
@@ -135,6 +135,8 @@ class SpecFile:
     lines: dict[KeyPath, int] = field(default_factory=dict)
     overridden: frozenset[KeyPath] = frozenset()
     """Keys whose values came from `--set`, not from the file."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options of the command that set keys, by key."""
 
     def locate(self, key: str) -> str:
         """Place of a dotted key, `FILE:LINE: KEY`, for error messages.
@@ -146,7 +148,7 @@ class SpecFile:
         parts = parse_key(key)
         begun = bool(parts) and any(path[: len(parts)] == parts for path in self.overridden)
         if self.is_overridden(key) or (begun and parts not in self.lines):
-            return f"--set {key}"
+            return self.options.get(key, f"--set {key}")
         while parts and parts not in self.lines:
             parts = parts[:-1]
         line = self.lines.get(parts)
@@ -200,7 +202,7 @@ def read_spec_file(
     try:
         values = _parse(text, path, lines)
     except yaml.YAMLError as error:
-        raise SpecError(_yaml_complaint(path, error)) from error
+        raise SpecError(_yaml_complaint(path, error, text)) from error
     except RecursionError:
         raise SpecError(f"{path}: the values are nested too deeply; use fewer levels") from None
     if values is None:
@@ -248,6 +250,18 @@ def mistakes_of(error: ValidationError, file: SpecFile, place: KeyPath = ()) -> 
         place: Path of the validated part in a campaign's file; empty for a whole file.
     """
     mistakes = error.errors()
+    misspelt = {
+        meant[0]
+        for each in mistakes
+        if each["type"] == "extra_forbidden" and not place and len(each["loc"]) == 1
+        if (meant := _meant((), str(each["loc"][0])))
+    }
+    # A misspelt key is one mistake, not also a missing one.
+    mistakes = [
+        each
+        for each in mistakes
+        if not each["loc"] or each["loc"][0] in file.values or f"'{each['loc'][0]}'" not in misspelt
+    ]
     complaints = [one_line(_complaint(file, detail, place)) for detail in mistakes[:MOST_MISTAKES]]
     if len(mistakes) > MOST_MISTAKES:
         complaints.append(f"{file.path}: and {len(mistakes) - MOST_MISTAKES} mistakes more")
@@ -442,6 +456,8 @@ def _complaint(file: SpecFile, detail: ErrorDetails, place: KeyPath = ()) -> str
         above = (*place, *parts[:-1])
         agent = None if place else _agent_at(parts, file.values)
         known, meant = _known_keys(above, agent), _meant(above, str(parts[-1]), agent)
+        if not above and meant and meant[0].strip("'") not in file.values:
+            meant = meant[:1]
         hint = f"did you mean {' or '.join(meant)}?" if meant else f"known here: {', '.join(known)}"
         may_be_merged = not above and not meant and isinstance(detail["input"], dict)
         merging = f"; a mapping that others merge by << has a key such as {FOR_MERGING}base" * may_be_merged
@@ -451,6 +467,10 @@ def _complaint(file: SpecFile, detail: ErrorDetails, place: KeyPath = ()) -> str
     given = detail.get("input")
     is_shown = detail["type"] != SECRET and (isinstance(given, (str, int, float, bool)) or given is None)
     got = f" (got {shown(given)})" if is_shown else ""
+    if detail["type"] == SAME_NAME:
+        places = (file.lines.get((*parts, each)) for each in detail["ctx"]["entries"])
+        numbers = [str(each) for each in places if each is not None]
+        got = f" (lines {' and '.join(numbers)})" if len(numbers) == 2 else ""
     return f"{where}: {demand(detail)}{got}{remedy(detail, format_key(parts))}"
 
 
@@ -584,16 +604,22 @@ def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401
     return _section_of(annotation.__args__[1 if get_origin(annotation) is dict else 0])
 
 
-def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
+def _yaml_complaint(path: Path, error: yaml.YAMLError, text: str) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
     advice = next((f"; {advice}" for part, advice in _ADVICE.items() if part in problem), "")
     opened = getattr(error, "context_mark", None)
+    lines = text.splitlines()
+    if mark and mark.line < len(lines) and (glued := GLUED_DASH.match(lines[mark.line])):
+        advice = f"; put a space after the '-': - {glued[1]}..."
     if mark and opened and opened.line < mark.line and any(part in problem for part in _OPENED):
         advice += f" (opened in line {opened.line + 1})"
     line = f":{mark.line + 1}" if mark else ""
     return f"{path}{line}: not YAML: {problem}{advice}"
 
+
+GLUED_DASH = re.compile(r"\s*-([{\[\w][^\s:]*)")
+"""Matches an entry of a list whose dash lacks the space after it."""
 
 _OPENED = ("expected ',' or", "end of stream", "document separator")
 """Problems caused by a bracket or quote that was opened in an earlier line."""

@@ -20,6 +20,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import OBJECTIVES, Kind, traits_of
@@ -39,7 +40,7 @@ from winnow.tasks.spec.shorthands import (
     selector_of,
     with_defaults,
 )
-from winnow.tasks.spec.spec_model import FilePath, SpecModel, StorageUrl
+from winnow.tasks.spec.spec_model import SAME_NAME, FilePath, SpecModel, StorageUrl
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE, limits_of, own_kind
 from winnow.tasks.spec.types_alone import read_by_types
 
@@ -313,11 +314,15 @@ class CampaignSpec(SpecModel):
     @field_validator("models", "prompts", "guardrails", "generate_configs", "metrics")
     @classmethod
     def _unique_names(cls, entries: list[Any]) -> list[Any]:
-        seen: set[str] = set()
-        for entry in entries:
+        seen: dict[str, int] = {}
+        for number, entry in enumerate(entries):
             if entry.name in seen:
-                raise ValueError(f"the name '{entry.name}' is used twice; every name must be different")
-            seen.add(entry.name)
+                raise PydanticCustomError(
+                    SAME_NAME,
+                    "the name '{name}' is used twice; every name must be different",
+                    {"name": entry.name, "entries": (seen[entry.name], number)},
+                )
+            seen[entry.name] = number
         return entries
 
     @field_validator("prompts")

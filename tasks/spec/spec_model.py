@@ -85,6 +85,9 @@ def matching(pattern: str, words: str) -> tuple[AfterValidator, FieldInfo]:
     return AfterValidator(matched), info
 
 
+SAME_NAME = "same_name"
+"""Type of the error for two entries with one name; its context has their numbers."""
+
 SECRET = "secret"
 """Type of validation errors whose message must not contain the value."""
 

@@ -130,6 +130,8 @@ def remedy(detail: ErrorDetails, key: str) -> str:
         return _number(value, whole=kind == "int_type") or _TYPICAL.get(key.rpartition(".")[2], "")
     if kind in _LIMITS:
         last = key.rpartition(".")[2]
+        if last == "epsilon" and isinstance(value, int | float) and 1 < value < 100:
+            return f"; for {value:g} points write {value / 100:g}"
         return _probability(value) if last == "delta" else _TYPICAL.get(last, "")
     if kind == "bool_type":
         return "; write it without quotes" if value in ("true", "false") else ""

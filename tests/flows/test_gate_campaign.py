@@ -358,3 +358,9 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
         "winnow: nowhere/gate.xml cannot be written: there is no folder nowhere; name another file\n"
     )
     assert not (tmp_path / "winnow.db").exists()  # it is said before anything is run
+
+
+def test_an_unknown_baseline_names_the_option_and_the_nearest_candidate(tmp_path):
+    write_gate(tmp_path, ["knows", "slips"])
+    said = one_message(winnow(tmp_path, "gate", "campaign.yaml", "--baseline", "knwos/plain"))
+    assert said.startswith("--baseline: unknown candidate 'knwos/plain'; did you mean 'knows/plain'?")

@@ -276,7 +276,7 @@ def test_columns_that_something_else_than_commas_separates_are_told_as_such(tmp_
     path = tmp_path / "d.csv"
     path.write_text(f"id{mark}question{mark}answer\n1{mark}1+1{mark}2\n")
     assert refusal(path) == (
-        f"dataset.fields.input: {path}, line 2: no column 'question'; its columns are separated by {said}: "
+        f"dataset.fields.input: {path}, header: no column 'question'; its columns are separated by {said}: "
         "save it with commas between them"
     )
 

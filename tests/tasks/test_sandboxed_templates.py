@@ -65,6 +65,7 @@ def test_values_are_data_and_never_evaluated(text):
     ("source", "sentence"),
     [
         ("\n\n{{ inptu }}", "line 3 of the template: unknown variable 'inptu'; did you mean 'input'?"),
+        ("{{ input }", "unexpected '}'; close {{ with }}, as in {{ input }}"),
         ("{{ target }}", "the target is never shown to a model; remove {{ target }}"),
         ("a\n{{ input", "line 2 of the template: unexpected end of template"),
         ("{% if %}", "line 1 of the template: Expected an expression"),

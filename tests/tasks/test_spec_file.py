@@ -16,6 +16,7 @@ from winnow.flows.cli.start.specs import starter
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.yaml_file import SpecFile, format_key, parse_key, parse_spec, read_spec_file, to_add
 from winnow.tasks.spec import selector_traits
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
@@ -743,3 +744,74 @@ def test_data_given_as_a_campaign_is_called_data(tmp_path):
         match=r"contains data, not a campaign; create a campaign's file: winnow init --data .*tickets\.csv",
     ):
         read_spec_file(str(path), [])
+
+
+SHORT = """\
+name: t
+models:
+  - {name: a, provider: openai, model: m, chat: true}
+  - {name: b, provider: openai, model: n, chat: true}
+prompts: ["Label: {{ text }}", "{{ text }}"]
+dataset: {path: tickets.csv, fields: {input: text, target: label}}
+judge: exact
+stopping: {delta: 0.05, epsilon: 0.1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            ", target: label",
+            "",
+            "6: dataset.fields.target: tickets.csv, header: no target is named; which column holds the right "
+            "answer? available: label; write fields: {target: COLUMN}",
+        ),
+        (
+            "target: label",
+            "target: txt",
+            "6: dataset.fields.target: tickets.csv, header: unknown column 'txt'; available: label; name the "
+            "column of the target: fields: {target: COLUMN}",
+        ),
+        (
+            "- {name: a",
+            "-{name: a",
+            "3: not YAML: mapping values are not allowed here; put a space after the '-': - {name...",
+        ),
+        (
+            "- {name: b",
+            "-{name: b",
+            "4: not YAML: expected <block end>, but found '?'; put a space after the '-': - {name...",
+        ),
+        (
+            "name: b",
+            "name: a",
+            "2: models: the name 'a' is used twice; every name must be different (lines 3 and 4)",
+        ),
+        (
+            "epsilon: 0.1",
+            "epsilon: 5",
+            "8: stopping.epsilon: must be less than 1 (got 5); for 5 points write 0.05",
+        ),
+        ("models:", "model:", "2: model: unknown key; did you mean 'models'?"),
+        ("prompts:", "prompt:", "5: prompt: unknown key; did you mean 'prompts'?"),
+        (
+            "input: text, target: label",
+            "input: label, target: text",
+            "5: prompts[0].template: line 1 of the template: text is the target, which is never shown to a "
+            "model; remove {{ text }}; if it is the input, exchange dataset.fields.input and "
+            "dataset.fields.target",
+        ),
+    ],
+)
+def test_a_mistake_of_the_first_hour_is_one_line_with_its_remedy(tmp_path, monkeypatch, before, after, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-abc***xyz")
+    Path("tickets.csv").write_text("text,label\nmy parcel,shipping\na crash,bug\n")
+    assert SHORT.count(before) == 1
+    Path("c.yaml").write_text(SHORT)
+    check_campaign_file(Path("c.yaml"))
+    Path("c.yaml").write_text(SHORT.replace(before, after))
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(Path("c.yaml"))
+    assert str(refused.value) == f"c.yaml:{said}"

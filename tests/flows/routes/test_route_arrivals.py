@@ -181,7 +181,7 @@ ARRIVALS_REFUSED = {
     "half a character": (["--prompt", "\udcff", "--target", "b"], "contains half of a character"),
     "a prompt without tokens": (["--prompt", "", "--target", "b", "--field", "hint=h"], "has no tokens"),
     "no such file": (["--prompts", "none.jsonl"], "there is no file none.jsonl"),
-    "a file without the columns": (["--prompts", "bad.jsonl"], "bad.jsonl, line 1: unknown column 'target'"),
+    "a file without the columns": (["--prompts", "bad.jsonl"], "bad.jsonl, line 1: no target is named"),
     "nothing to do": ([], "give one of --prompt TEXT, --prompts FILE, --unanswered and --export DIR"),
     "all and one": (["--unanswered", "--prompt", "x"], "give one of --prompt"),
     "too much to do": (["--prompt", "x", "--export", "policy"], "give one of --prompt"),
