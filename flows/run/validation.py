@@ -162,7 +162,8 @@ def _omitted_metrics(file: SpecFile, checked: ResolvedCampaign) -> str:
 def _of_the_task(checked: ResolvedCampaign) -> str:
     """The keys that a benchmark sets, as YAML with indentation."""
     spec = checked.spec
-    values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
+    without_images = {"dataset": {"images"}}  # of which tasks have none
+    values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES}, exclude=without_images)
     first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)
     shown = {**values, **({"generate_config": first} if first else {})}
     text: str = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=100)

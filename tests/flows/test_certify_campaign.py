@@ -828,4 +828,4 @@ def test_a_campaign_that_certifies_none_is_refused(tmp_path):
     write_certify(tmp_path, labelled=certify.N_EXAMPLES, exclude=[{"prompt": "plain"}])
     result = winnow(tmp_path, "validate", "campaign.yaml")
     assert result.returncode == 2
-    assert "there must be at least one candidate to certify, the campaign has 0" in result.stderr
+    assert "at least one candidate to certify is needed, but the campaign has 0" in result.stderr

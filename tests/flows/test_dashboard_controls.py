@@ -115,7 +115,7 @@ LEAST = {
     ("scores", "campaign"): {"dataframe leaderboard-#"},
     ("certificates", "matrix"): {"dataframe matrix-#-#-#", "toggle Whole texts"},
     ("scores", "campaigns"): {"dataframe campaigns"},
-    ("scores", "sql"): {"button FormSubmitter:sql-Ask", "download_button Download the answer"},
+    ("scores", "sql"): {"button FormSubmitter:sql-Run", "download_button Download the answer"},
 }
 """Controls that these pages have for certain, by database and page."""
 

@@ -84,7 +84,7 @@ def test_nothing_is_imported_for_engines_that_do_not_need_it(changes):
 
 def test_nothing_is_imported_for_a_campaign_that_is_decided(monkeypatch):
     monkeypatch.setattr(
-        launch.Launch, "_recalled", lambda *_: SimpleNamespace(spec={"models": [], "prompts": []})
+        launch.Launch, "_find_record", lambda *_: SimpleNamespace(spec={"models": [], "prompts": []})
     )
     monkeypatch.setattr(launch.Launch, "_campaign", lambda *_: None)
     monkeypatch.setattr(launch, "status_now", lambda *_: SimpleNamespace(is_settled=True))

@@ -97,7 +97,7 @@ def test_exhaustive_is_for_scores_of_single_candidates(tmp_path):
         "--set", "selector={name: random}",
     )  # fmt: skip
     assert result.returncode == 2
-    assert "asks for route; remove --exhaustive" in one_message(result)
+    assert "has objective route; remove --exhaustive" in one_message(result)
 
 
 def test_a_name_that_leaves_no_room_is_refused(tmp_path):

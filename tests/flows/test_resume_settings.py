@@ -81,7 +81,7 @@ def test_a_file_that_lowers_the_budget_is_taken_and_that_is_said(finished):
     )
     assert winnow(finished, "run", "campaign.yaml").stderr == ""
     more = winnow(finished, "run", "campaign.yaml", "--set", "stopping.budget={comparisons: 40, tokens: 9}")
-    assert "definition says: tokens 9 (before: no limit); raise" in more.stderr
+    assert "from now on: tokens 9 (before: no limit); if the definition is outdated, raise" in more.stderr
     as_json = winnow(finished, "run", "campaign.yaml", "--log-format", "json")
     assert json.loads(as_json.stderr.splitlines()[0])["event"] == "budget_lowered"
 

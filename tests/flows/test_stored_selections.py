@@ -84,7 +84,9 @@ def test_it_ends_with_an_answer_that_the_command_line_shows_as_well(storage, tmp
     assert re.search(
         rf"\n  spent        {found.comparisons} calls of its function, \d+\.\d s\n", shown.stdout
     )
-    assert re.search(r"\n  running cost 1,000 examples: ask \S+ s; \S.* \S+ s; by the calls", shown.stdout)
+    assert re.search(
+        r"\n  running cost 1,000 examples: ask \S+ s; \S.* \S+ s; measured over the calls", shown.stdout
+    )
     assert not {"engine", "tokens", "models"} & set(shown.stdout.split())
     assert str(found.results).startswith("chosen: winner, proven")
     leaderboard = found.results.leaderboard()

@@ -123,7 +123,9 @@ def test_a_list_has_the_others_beside_a_campaign_that_cannot_be_read(folder, sta
         assert ran.returncode == 1
         assert {each[key] for each in json.loads(ran.stdout)} == OTHERS - DEPENDENT
         first, *others = ran.stderr.splitlines()
-        assert first.startswith("winnow: campaign 1 of this database has ") or f"'{NAME}' is left" in first
+        assert (
+            first.startswith("winnow: campaign 1 of this database has ") or f"'{NAME}' is not shown" in first
+        )
         assert {each.split("'")[1] for each in others} == DEPENDENT
     assert ask(folder, "report --all pages").returncode == 0
     told = []

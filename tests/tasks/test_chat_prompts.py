@@ -176,7 +176,7 @@ def test_a_prompt_that_cannot_be_meant_is_refused_with_its_line(campaign_file, w
             "{path: train.jsonl, filter: levl > 3}",
             "train.jsonl, line 1: the template failed: 'levl' is undef",
         ),
-        ("{path: train.jsonl, filter: level > 3}", "train.jsonl has no rows for which level > 3 holds"),
+        ("{path: train.jsonl, filter: level > 3}", "train.jsonl has no rows for which level > 3 is true"),
         ("trian.jsonl", "there is no file trian.jsonl"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_cluster_is_asked_for_as_many_engines_at_once_as_may_be_loaded(monkeyp
 
 @pytest.mark.parametrize("key", [{"devices": [0]}, {"sleep": True}])
 def test_devices_of_this_machine_are_none_of_a_cluster(key):
-    with pytest.raises(ValidationError, match="remove them"):
+    with pytest.raises(ValidationError, match="remove devices and sleep"):
         ExecutionSpec(cluster="ray", **key)
 
 

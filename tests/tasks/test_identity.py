@@ -37,6 +37,7 @@ BASE = {
     "entry": None,
     "params": None,
     "setup": {},
+    "shows_images": False,
     "fingerprint": "0" * 64,
     "prompt": "1+1=",
     "temperature": 1.0,
@@ -109,6 +110,8 @@ DOES_NOT = {
     "entry": "agent",
     "params": {"k": 3},
     "setup": {"command": ["agent"]},
+    # The prompt holds the digests of its images.
+    "shows_images": True,
 }
 
 

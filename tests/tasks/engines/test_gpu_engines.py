@@ -239,7 +239,7 @@ def test_a_model_too_large_for_its_share_says_so(monkeypatch, tmp_path):
             return {"load_failed": why}
 
     monkeypatch.setattr(vllm_engine, "WorkerProcess", Refusing)
-    for share, said in ((0.5, "of a device's memory 50% are for each"), (1.0, None)):
+    for share, said in ((0.5, "each with 50% of a device's memory"), (1.0, None)):
         ref = ModelRef(name="m", provider="vllm", model=str(tmp_path))
         engine = VllmEngine(ref, EngineSettings(log_folder=tmp_path, memory_share=share))
         with pytest.raises(vllm_engine.EngineLoadFailed, match=why[:40]) as caught:

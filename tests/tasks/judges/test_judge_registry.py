@@ -184,7 +184,7 @@ TANGLED = {
             "python",
             {"path": "gone.py:f"},
             "judge.path",
-            "there is no Python file 'gone.py'; give its path from",
+            "there is no Python file 'gone.py'; give its path relative to",
         ),
         ("python", {"path": "judge.py"}, "judge.path", "must be FILE.py:FUNCTION, got 'judge.py'"),
         (
