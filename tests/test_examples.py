@@ -171,7 +171,7 @@ def test_an_editor_knows_what_solved_examples_may_come_from(source):
     values["prompts"][0]["few_shot"]["form"] = values["prompts"][0]["few_shot"].pop("from")
     assert not SCHEMA.is_valid(values)
     described = SCHEMA.schema["$defs"]["FewShotSpec"]["properties"]["from"]["description"]
-    assert described.startswith("Their source: files")
+    assert described.startswith("Files, or the keys of a dataset")
 
 
 def test_the_schema_offers_names_and_explains_keys():
@@ -183,7 +183,7 @@ def test_the_schema_offers_names_and_explains_keys():
         ("ModelSpec", "provider", ["vllm"]),
     ):
         assert parts[part]["properties"][key]["anyOf"][0] == {"enum": names}
-    assert schema["properties"]["holdout"]["description"].startswith("For best-mean: the share")
+    assert schema["properties"]["holdout"]["description"].startswith("For best-mean: share of the examples")
     # What a section inherits is explained too.
     assert (
         parts["NamedGenerateConfig"]["properties"]["max_tokens"]

@@ -103,7 +103,7 @@ def test_several_winners_are_named_and_no_interval_is_taken_for_theirs(folder):
     )
     assert winnow(folder, "export", "letters", "--mlflow", "runs").returncode == 0
     _, run = read_mlflow(folder)
-    assert run.data.tags["winnow.best"] == run.data.tags["winnow.tied"] == "a, b"
+    assert run.data.tags["winnow.best"] == run.data.tags["winnow.tied"] == "b, a"
     assert run.data.metrics["final/estimate"] == 0.75
     assert "final/lower" not in run.data.metrics
 

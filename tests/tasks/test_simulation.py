@@ -323,7 +323,7 @@ def test_features_reach_those_who_use_them():
     environment = DuelEnvironment(preferences=bare.preferences, features=np.eye(2))
     structured = compared_selector("structured", "llm-po-bt", {"batch_size": 1})
     assert replay(structured, environment, budgets=[5], seed=0).spent.tolist() == [5]
-    with pytest.raises(SelectorFailed, match="at the start: InvalidParameter: features must be given"):
+    with pytest.raises(SelectorFailed, match="at the start: InvalidParameter: features must be an array"):
         replay(structured, bare, budgets=[5], seed=0)
 
 

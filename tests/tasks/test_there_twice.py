@@ -86,7 +86,7 @@ def test_a_model_that_is_started_otherwise_is_another(tmp_path):
             "<s>[INST] {{ input }}",
             "its server's tokenizer adds it to the prompts of m",
         ),
-        ({"provider": "openai", "chat": True}, "<|begin_of_text|>{{ input }}", "its chat template puts that"),
+        ({"provider": "openai", "chat": True}, "<|begin_of_text|>{{ input }}", "its chat template adds it"),
         ({"provider": "vllm", "chat": True}, "<bos>{{ input }}", "its chat template adds it"),
         ({"provider": "vllm"}, "<s>{{ input }}", None),
         ({"provider": "transformers"}, "<s>{{ input }}", None),

@@ -71,9 +71,9 @@ WEIGHED = {
 def test_a_prompt_is_rendered_once_for_all_that_ask_it(tmp_path, database, monkeypatch, changes, renders):
     rendered = []
 
-    def asked(candidate, weighing, fields, key):
+    def asked(candidate, weighing, fields, key, *images):
         rendered.append((candidate.names.prompt, key))
-        return asked_of(candidate, weighing, fields, key)
+        return asked_of(candidate, weighing, fields, key, *images)
 
     with begun(database, write_campaign(tmp_path, "letters", **changes)) as campaign:
         round_ = plan_round(campaign)
