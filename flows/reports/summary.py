@@ -24,7 +24,7 @@ from winnow.tasks.campaign.changed_models import N_PROMPTS
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
-from winnow.tasks.text.printable import printable
+from winnow.tasks.text.printable import one_line, printable
 
 KEY_WIDTH = 13
 
@@ -140,6 +140,11 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
             else:
                 lines[-1] += gap + part
     return lines
+
+
+def check_lines(sentence: str, width: int | None) -> list[str]:
+    """A warning on lines of at most `width` columns; None for no limit."""
+    return hanging("check: ", one_line(sentence), width)
 
 
 def _with_storage(sentence: str, name: str, storage: str) -> str:

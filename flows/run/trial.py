@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 from uuid import uuid4
 
-from winnow.flows.reports.summary import hanging
+from winnow.flows.reports.summary import check_lines, hanging
 from winnow.storage.admin.prune import forget
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
@@ -232,7 +232,7 @@ def trial_lines(trial: Trial, width: int | None, most: int | None = None) -> lis
     for number, each in enumerate(trial.outputs[:most], 1):
         lines += [*_block(number, each, width), ""]
     for warning in trial.warnings:
-        lines += hanging("check: ", one_line(warning.sentence), width)
+        lines += check_lines(warning.sentence, width)
     return lines
 
 

@@ -143,14 +143,13 @@ def _with_example_names(rows: Iterable[Row], session: "Session", dataset_id: int
 def _warn(look: Look) -> None:
     """Print warnings about candidates' outputs below a table."""
     from winnow.flows.reports.output import tell, terminal_width
-    from winnow.flows.reports.summary import hanging
+    from winnow.flows.reports.summary import check_lines
     from winnow.tasks.queries.status import campaign_status
     from winnow.tasks.queries.warnings.from_outputs import output_warnings
-    from winnow.tasks.text.printable import printable
 
     has_ended = campaign_status(look).state == "ended"
     for warning in output_warnings(look, has_ended=has_ended):
-        tell("\n".join(hanging("check: ", printable(warning.sentence), terminal_width(sys.stderr))))
+        tell("\n".join(check_lines(warning.sentence, terminal_width(sys.stderr))))
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -277,13 +277,11 @@ def _guesses(asked: "Examples", checked: "ResolvedCampaign") -> list[str]:
 def _warnings(file: "SpecFile", checked: "ResolvedCampaign") -> list[str]:
     """Lines on likely mistakes, as `winnow validate` prints them."""
     from winnow.flows.reports.output import terminal_width
-    from winnow.flows.reports.summary import hanging
+    from winnow.flows.reports.summary import check_lines
     from winnow.flows.run.validation import warnings_before
-    from winnow.tasks.text.printable import one_line
 
     width = terminal_width(sys.stdout)
-    found = warnings_before(file, checked)
-    return [line for each in found for line in hanging("check: ", one_line(each), width)]
+    return [line for each in warnings_before(file, checked) for line in check_lines(each, width)]
 
 
 def _server_of(model: "ModelRef") -> str:
