@@ -215,7 +215,7 @@ class FinitePopulationIntervals:
     def _take_over(self, arms: IntArray, models: IntArray) -> None:
         """Copy the state of each arm in `models` to the same place in `arms`.
 
-        Both have shape (A,); the two arms of a place have the same observations. Both have shape (A,).
+        Both have shape (A,); the two arms of a place have the same observations.
         """
         ends = [each for of in self._all_ends for each in (of.first, of.last)]
         sums = (self._low_sums, self._high_sums, self._draw_sums)

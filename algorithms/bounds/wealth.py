@@ -69,7 +69,7 @@ class Wealth:
     def take_over(self, arms: IntArray, models: IntArray) -> None:
         """Copy the state of each arm in `models` to the same place in `arms`.
 
-        Both have shape (A,); the two arms of a place have the same observations. Both have shape (A,).
+        Both have shape (A,); the two arms of a place have the same observations.
         """
         for each in (self._told, self._sums, self._value_sums, self._squares):
             each[arms] = each[models]

@@ -29,8 +29,7 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
 * decided: for every candidate that was not dropped, it is known whether it is worse than the baseline by more
   than epsilon.
 * none: the tests have ended without a certified candidate; or no candidate beats or ties every other one; or
-  no
-  candidate meets the constraints.
+  no candidate meets the constraints.
 * waiting: annotators have to label examples or judge outputs before the campaign can continue.
 * undecided: a limit is spent, or no pair is left to compare, and the question is open.
 * failed: every candidate was dropped, or no candidate can be compared with the baseline.

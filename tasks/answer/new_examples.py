@@ -138,8 +138,7 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
         winner: Name of the best candidate, as in `Beyond`.
         rival: Name of its closest opponent on the benchmark's examples.
         finds_best: Whether the campaign searches for the single best mean. If so, the two statements about
-            all
-            candidates are derived, and `rival` is replaced by the candidate with the highest upper end.
+            all candidates are derived, and `rival` is replaced by the candidate with the highest upper end.
     """
     samples = DuelSamples(question) if question.is_duel else ScoreSamples(question)
     could_be_best: tuple[str, ...] | None = None

@@ -213,8 +213,7 @@ def load_history(
         sources: Score tables as in `load_ended_table`: files, or `campaign:NAME`.
         storage: URL of the results database that contains the campaigns.
         dataset: The campaign's examples. Tables with example ids are matched by them; other tables must have
-            as many
-            columns, in the same order.
+            as many columns, in the same order.
         learner: As in `load_ended_table`.
 
     Raises:

@@ -2,11 +2,9 @@
 
 * A process of this machine, since its last boot and in the same process namespace, is looked up directly.
 * For any other process, only heartbeats show whether it is alive. PostgreSQL has one clock for all processes,
-  which
-  measures their age.
+  which measures their age.
 * SQLite has no such clock, and machines' clocks differ. There a process has to watch a lease for its
-  lifetime, by a
-  monotonic clock, and see no heartbeat, before the lease counts as abandoned.
+  lifetime, by a monotonic clock, and see no heartbeat, before the lease counts as abandoned.
 """
 
 import datetime as dt

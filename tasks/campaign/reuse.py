@@ -5,8 +5,7 @@
 * `campaign`: only the campaign's own outputs.
 * `none`: no stored outputs; every round repeats every request.
 * `only`: any stored output. No server is contacted, and nothing is generated for candidates: a pair without
-  an output
-  has no outcome.
+  an output has no outcome.
 
 An output of a server that has changed since is never used (see `contacts`). An output of another campaign is
 not used if it is unknown whether its server has changed.

@@ -213,8 +213,7 @@ class CampaignSession:
         Args:
             round_: The round, not yet stored as finished.
             outcomes: Outcomes of its B comparisons for the selector, NaN if missing. Shape (B,); with J
-                constraints
-                (B, 1 + J), the score first; for certify (B, 4), as in `Losses`.
+                constraints (B, 1 + J), the score first; for certify (B, 4), as in `Losses`.
             answered: Number of its comparisons with all outputs.
         """
         n_new = 0 if self.is_retry(round_) else len(round_.examples)

@@ -53,8 +53,7 @@ class Harness(Protocol):
             values: The keys of the file.
             task: The key `task` of the file.
             read: The result of `read`; None if running the task is not permitted yet. Values that depend on
-                the
-                task's code are then placeholders, and the other values show what needs permission.
+                the task's code are then placeholders, and the other values show what needs permission.
 
         Raises:
             SpecError: The task needs a feature that Winnow does not support.

@@ -98,8 +98,7 @@ def judge_round(
         JudgeBroken: A third-party judge fails repeatedly.
         LabelMissing: A label was removed; `awaits_humans` checks before a round continues.
         NoServer: No server of the round is reachable, or one of several judges is not, or a model that every
-            loss or
-            constraint needs is not; or servers refuse all requests.
+            loss or constraint needs is not; or servers refuse all requests.
         LeaseLost: Another process took the campaign over.
     """
     annotators = annotators_of(campaign)

@@ -167,8 +167,7 @@ def ask(look: Look, view: str, *, candidate: str | None = None, limit: int | Non
 
     Raises:
         SpecError: Campaigns of this objective do not have the view, the view cannot be limited, or the
-            candidate does not
-            exist.
+            candidate does not exist.
     """
     if limit is not None and not (isinstance(limit, Integral) and limit >= 1):
         raise SpecError(f"limit is {limit!r}; give a whole number of at least 1")

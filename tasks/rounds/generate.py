@@ -106,8 +106,7 @@ def have_texts(
 
     Raises:
         EngineDied, EngineTimeout: Transient; committed outputs stay, and so do those that other engines
-            generated in the
-            meantime.
+            generated in the meantime.
         ServedModelDiffers: A server that replaced another one serves a different model.
         LeaseLost: Another process took the campaign over.
     """

@@ -38,8 +38,7 @@ def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
 
     Raises:
         SpecError: Other keys of the spec are incompatible with its output_type, or an example has no choices,
-            or no choice
-            that is its target.
+            or no choice that is its target.
     """
     spec = checked.spec
     _check_judge(spec, spec.judge, "judge")

@@ -90,8 +90,7 @@ def rescoring_campaign(
         database: The database of the other campaign.
         name: Name of the other campaign.
         judge: A YAML file with a judge in the form of a campaign's file, or the judge itself. None for the
-            other campaign's
-            judge in its current version.
+            other campaign's judge in its current version.
         new_name: Name of the new campaign; None for the other campaign's name with the suffix "-rescored".
         overrides: `key=value` settings that override the other campaign's.
         approve: Called before anything that the campaign refers to is used.

@@ -229,8 +229,7 @@ def parse_spec(file: SpecFile, task: object = None) -> CampaignSpec:
     Args:
         file: The file.
         task: Result of running its task; see `Harness.read`. None if it is not known yet: prompts, judge and
-            settings that
-            depend on it are then placeholders.
+            settings that depend on it are then placeholders.
 
     Raises:
         SpecError: The values are invalid; has one line per mistake.

@@ -168,8 +168,7 @@ class BradleyTerryEvidence:
     def statistic(self) -> float:
         """Evidence for the best arm: L minus the highest l that contradicts it, in nats.
 
-        The theta of that l make another active arm as good as the best. 0 if there is no other active arm. 0
-        if there is no other active arm.
+        The theta of that l makes another active arm as good as the best. 0 if there is no other active arm.
         """
         return self._beliefs.statistic
 

@@ -23,8 +23,7 @@ def beyond_lines(answer: Answer) -> list[Line]:
     - If `answer.beyond` is set: which candidates could be the best, if derived, and the winner against an
       opponent.
     - If it is None in a campaign with groups or constraints that has a winner or ties: one line that nothing
-      is
-      computed, unless the scores of held-out examples are complete.
+      is computed, unless the scores of held-out examples are complete.
     - Otherwise: empty.
     """
     found = answer.beyond

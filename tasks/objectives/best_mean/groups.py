@@ -63,8 +63,7 @@ def check_groups(spec: "CampaignSpec", examples: "Sequence[Example]") -> Example
 
     Raises:
         SpecError: An example is in no group or in several, a weight has no group or is missing, or another
-            setting is
-            incompatible with groups.
+            setting is incompatible with groups.
     """
     if spec.groups is None:
         return None

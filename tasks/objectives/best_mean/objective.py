@@ -56,8 +56,7 @@ def check_constraints(spec: CampaignSpec) -> tuple[Constraint, ...]:
 
     Raises:
         SpecError: A constraint names no metric, constraints contradict each other, or another setting is
-            incompatible with
-            constraints.
+            incompatible with constraints.
     """
     if not spec.constraints:
         return ()

@@ -7,10 +7,8 @@ judge scores both against the same targets. Every answer has a loss, even if it 
 * If annotators rate the outputs themselves, no label is needed. An output that they mark as unclear has the
   loss 1.
 * The loss is 1 for every candidate if no human can answer an example, or if the label or the autoevaluator's
-  answer is
-  unreadable. The same holds if the judge returned an invalid score or failed, or if a judge model gave no
-      readable
-  reply. The baseline's own loss is still 0, because it is never below itself.
+  answer is unreadable. The same holds if the judge returned an invalid score or failed, or if a judge model
+  gave no readable reply. The baseline's own loss is still 0, because it is never below itself.
 
 All of these depend only on an example and the models' outputs for it. Each output is requested once, on
 labelled and unlabelled examples alike (after an engine failure, both are requested again equally often). So

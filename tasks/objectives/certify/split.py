@@ -50,8 +50,7 @@ def divide(
         fingerprint: The dataset's fingerprint.
         per_label: Number r of unlabelled examples for each labelled one, at least 0.
         labellable: Number n of labellable examples. None for all examples with a target, or for as many as
-            possible if no
-            example has one.
+            possible if no example has one.
 
     Raises:
         SpecError: The dataset has too few examples.

@@ -224,8 +224,7 @@ def answer_prompts(
         record: A route campaign, as stored.
         checked: The same campaign, reopened.
         positions: Positions of examples that were not answered before; None for all arrived prompts without
-            an answer, for
-            example after an interruption.
+            an answer, for example after an interruption.
         say: Called with each answer after its round is stored.
 
     Returns:

@@ -67,8 +67,7 @@ class Router:
         Args:
             folder: Folder with policy.npz and policy.json.
             precision: Precision of the embedder. "bfloat16" is faster, and can choose differently if the
-                predictions of two
-                candidates are nearly equal.
+                predictions of two candidates are nearly equal.
 
         Raises:
             WinnowError: The folder has no router, its embedder is missing or has changed, or the precision is

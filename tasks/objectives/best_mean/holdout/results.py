@@ -195,8 +195,7 @@ def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
 
     Args:
         arms: Arms of the comparisons on held-out examples, in order: for each example the winner, then the
-            runner-up if
-            it is scored.
+            runner-up if it is scored.
         finalists: Arms of the current finalists, the winner first.
     """
     asked = list(dict.fromkeys(arms))

@@ -69,11 +69,9 @@ def split_examples(
         share: Share of the examples to hold out, in (0, 1).
         seed: The campaign's seed.
         has_constraints: Whether the winner has to meet constraints. If so, only the winner is scored on the
-            held-out
-            examples, because it is often unknown whether the runner-up meets them.
+            held-out examples, because it is often unknown whether the runner-up meets them.
         clusters: Cluster of each example, by position. If given, whole clusters are held out, with at least
-            the share of
-            the examples.
+            the share of the examples.
 
     Raises:
         SpecError: Selection examples or held-out examples would be too few.
